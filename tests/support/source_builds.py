@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from permalake.config import NetworkSettings
 from permalake.iota.cone.ledger_history import EarlierOutputs
 from permalake.iota.contracts import IOTA_TABLES
-from permalake.iota.sources.iota_source import decoded_days, tells_no_reasons
+from permalake.iota.sources.iota_source import decoded_days, has_no_reasons
 from permalake.iota.steps.ingest import resolve_conflicts
 from permalake.iota.steps.table_writer import PROBLEMS
 from permalake.net import object_storage
@@ -40,7 +40,7 @@ def build_from(spark, source, network, span, landing, published=None):
     made = MadeTables(landing)
     made.written.collect(decoded_days(source, days, network, sink=made.writer))
     before = None
-    if tells_no_reasons(network):
+    if has_no_reasons(network):
         tables = partial(_before, published, days[0].date, landing)
         before = EarlierOutputs.of(tables, network.protocol)
     resolve_conflicts(spark, made.written, network, made.writer, before)

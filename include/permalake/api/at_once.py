@@ -75,7 +75,7 @@ class AtOnce:
 
 
 class _Template:
-    """What the metrics take from a route."""
+    """The part of a route that metrics name."""
 
     def __init__(self, path: str) -> None:
         self.path = path

@@ -1,4 +1,4 @@
-"""What the Quality page shows of audits: results by day and table, Data Docs, and the lineage of a day."""
+"""Audits on the Quality page: results by day and table, Data Docs, and the lineage of a day."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class ConnectionLimits:
 
 
 class _Phase(Enum):
-    """What the server waits for: a client's headers, its body, or nothing of a request."""
+    """The part of a request that the server waits for: headers, body, or none."""
 
     HEADERS = 1
     BODY = 2

@@ -47,7 +47,7 @@ class LenientRequests:
 
 
 class _Headers:
-    """The beginning of an answer; whoever goes on to send its body is told that the client has left."""
+    """The beginning of an answer; sending its body fails, as the client has left."""
 
     def __init__(self, receive: Receive, send: Send) -> None:
         self._receive = receive

@@ -1,4 +1,4 @@
-"""What protects the server: at most so many requests at once, so long, so large, so often, from so few."""
+"""Limits that protect the server: requests at once, their length, size and rate, and who may send them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ HEALTH_SLOTS = 4
 _COUNTERS = 4096
 """Counters of routes, methods, statuses and networks that are kept at hand."""
 _CLIENT_GONE = 499
-"""What nginx logs for a client that left before its answer."""
+"""The status that nginx logs for a client that left before its answer."""
 _LOG = logging.getLogger(__name__)
 
 

@@ -38,14 +38,14 @@ class _FeedQuery(NoQuery):
 
 
 class ChangedTable(TypedDict):
-    """What a day of a table now has; the digest is null where the lake is not signed."""
+    """A day of a table as it is now; the digest is null where the lake is not signed."""
 
     rows: Count
     digest: str | None
 
 
 class ChangedDay(TypedDict):
-    """What a publication changed of a day; the digest of its manifest is null where it is not signed."""
+    """A publication's changes to a day; the digest of its manifest is null where it is not signed."""
 
     date: DayText
     manifest: str | None

@@ -1,4 +1,4 @@
-"""What the workers of a server count together: requests per client, and the figures of ``/metrics``.
+"""Counts that the workers of a server share: requests per client, and the figures of ``/metrics``.
 
 Both lie in files of the supervisor's temporary folder, which two environment variables name; a server of one
 process has neither, and counts in its own memory.

@@ -62,7 +62,7 @@ class _SqlQuery(NoQuery):
 
 @dataclass
 class SqlAnswer:
-    """Rows of a statement; ``kinds`` are DuckDB's types, ``is_cut`` tells that there are more rows.
+    """Rows of a statement; ``kinds`` are DuckDB's types, ``is_cut``: there are more rows.
 
     ``items`` are JSON values by column; ``batches`` hold the same rows where Parquet was asked for.
     """

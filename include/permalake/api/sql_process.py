@@ -1,4 +1,4 @@
-"""What the process of a statement does: it loads neither a web framework nor Iceberg."""
+"""The process of a statement, which loads neither a web framework nor Iceberg."""
 
 from __future__ import annotations
 

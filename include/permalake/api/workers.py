@@ -96,7 +96,7 @@ class _Supervisor(Multiprocess):
         return any(process.exitcode not in (0, None, -signal.SIGTERM) for process in self.processes)
 
     def keep_subprocess_alive(self) -> None:
-        """Replace workers that have died or hang; tell when the first one listens."""
+        """Replace workers that have died or hang; log when the first one listens."""
         # The workers share the socket: what one of them makes of it is to be seen here.
         if self._listens and self.sockets[0].getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
             self._listens()

@@ -28,7 +28,7 @@ _SCANNED = "scanned"
 
 @dataclass(frozen=True)
 class Scanned:
-    """What a scan found of a table: its columns with Spark's types, the outcomes of its rules."""
+    """The result of a table's scan: its columns with Spark's types, the outcomes of its rules."""
 
     types: Mapping[str, str]
     outcomes: Outcomes

@@ -1,4 +1,4 @@
-"""What queries find: failing rows of rules and violations of laws, counted per day, with examples."""
+"""Outcomes of queries: failing rows of rules and violations of laws, counted per day, with examples."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OF_LAWS = ("place", "expected", "found")
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one expectation found.
+    """The outcome of one expectation.
 
     Attributes:
         count: Failing rows.

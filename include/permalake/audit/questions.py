@@ -1,4 +1,4 @@
-"""What an audit asks: of one table, or of some laws; each question can be answered by itself."""
+"""Questions of an audit: on one table, or on some laws; each can be answered by itself."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class AuditQuestion:
 
     @property
     def queries(self) -> tuple[str, ...]:
-        """What is read; a table's name is a query too."""
+        """The queries that are read; a table's name is one too."""
         sides = tuple(side for law in self.laws for side in law.sides)
         return sides if self.table is None else (self.table.name,)
 
 
 def law_questions(laws: Sequence[Law]) -> list[AuditQuestion]:
-    """Return laws in questions: those whose sides are compared in the same way are asked about at once."""
+    """Return questions on laws: one for all laws whose sides are compared in the same way."""
     questions = [AuditQuestion(f"law {law.name}", laws=(law,)) for law in laws if law.kind == "violations"]
     for kind in ("balance", "covered"):
         if alike := tuple(law for law in laws if law.kind == kind):

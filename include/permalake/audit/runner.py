@@ -44,7 +44,7 @@ class _UnreadableError(Exception):
 
 
 class _Part(Protocol):
-    """What is validated together."""
+    """A part of the audit: its expectations are validated together."""
 
     @property
     def name(self) -> str:

@@ -1,4 +1,4 @@
-"""What an audit reads: the rows of its days, and the configuration of their network."""
+"""The input of an audit: the rows of its days, and the configuration of their network."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CONFIGURATION = "configuration"
 
 
 class Tasks(Protocol):
-    """What answers questions elsewhere."""
+    """Answers questions elsewhere."""
 
     def answers(self, questions: Sequence[Any], scope: Scope) -> Mapping[str, Any]:
         """Return the outcomes of each question, by its name; see :mod:`permalake.audit.questions`."""

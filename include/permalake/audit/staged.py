@@ -81,7 +81,7 @@ class Staging(Protocol):
 
     @property
     def files(self) -> Files:
-        """What is staged, as files."""
+        """The staged tables, as files."""
 
 
 def scope_of(

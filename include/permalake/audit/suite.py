@@ -31,7 +31,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """What is expected of the rows of ``table`` beyond its contract."""
+    """The rules for the rows of ``table`` beyond its contract."""
 
     table: str
     rules: tuple[Rule, ...]

@@ -104,7 +104,7 @@ def shares(
 
 @dataclass(frozen=True)
 class _Given:
-    """What tasks are given: files by table, and what laws share, worked out where it needs this machine."""
+    """The input of tasks: files by table, and what laws share, computed here where it must be."""
 
     tables: Mapping[str, Rows]
     before: Mapping[str, list[Rows]]

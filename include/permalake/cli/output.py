@@ -1,4 +1,4 @@
-"""Where rows are printed, and in which form; light to import."""
+"""The printing of rows: the place, and the form; light to import."""
 
 from __future__ import annotations
 

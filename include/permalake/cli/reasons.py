@@ -1,4 +1,4 @@
-"""What lists of reasons end with: where the runbook tells of each code."""
+"""The last line of lists of reasons: the place of each code in the runbook."""
 
 from __future__ import annotations
 

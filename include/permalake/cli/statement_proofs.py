@@ -142,5 +142,5 @@ def _checked(ids: set[str]) -> list[str]:
 
 
 def _texts(ids: Sequence[str]) -> str:
-    """Return ids that the lake itself told, as a list in SQL."""
+    """Return ids that were read from the lake, as a list in SQL."""
     return ", ".join(map(literal, ids))

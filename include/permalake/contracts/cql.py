@@ -1,4 +1,4 @@
-"""What the contract of a Cassandra table is, and the CQL that follows from it."""
+"""The contract of a Cassandra table, and the CQL that follows from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the pages show of a network: figures of its card, charts of its days, and what it waits for."""
+"""Declarations for a network's pages: figures of its card, charts of its days, and its open requests."""
 
 from __future__ import annotations
 

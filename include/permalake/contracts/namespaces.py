@@ -1,4 +1,4 @@
-"""What a namespace of the lake holds. The lake is given this by the domains and knows none of them."""
+"""The contents of a namespace. The domains give them to the lake, which knows no domain."""
 
 from __future__ import annotations
 

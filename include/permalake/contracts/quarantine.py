@@ -5,11 +5,11 @@ from __future__ import annotations
 from permalake.contracts.schema import Column, Table
 
 RAW_LIMIT = 64 * 2**10
-"""The quarantine keeps no more bytes of an input than this; its ``detail`` then tells what the whole is."""
+"""The quarantine keeps no more bytes of an input than this; its ``detail`` then has length and digest."""
 
 
 def whole_in_words(size: object, digest: object) -> str:
-    """Return what is told of an input of ``size`` bytes, with its SHA-256, of which only the head is kept."""
+    """Return the detail of an input of ``size`` bytes of which only the head is kept, with its SHA-256."""
     return f"{size} bytes, SHA-256 {digest}, of which the first {RAW_LIMIT} are kept"
 
 

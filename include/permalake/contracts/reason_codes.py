@@ -38,7 +38,7 @@ ConeReason = Literal[
     "inputs_commitment",
     "conflict_disagreement",
 ]
-"""What is wrong with IOTA input."""
+"""Faults of IOTA input."""
 MessageReason = Literal[
     "malformed",
     "undecodable",
@@ -49,7 +49,7 @@ MessageReason = Literal[
     "conflicting_digest",
     "unknown_guardian",
 ]
-"""What is wrong with a VAA or an observation."""
+"""Faults of a VAA or an observation."""
 ValueReason = Literal[
     "no_quote",
     "not_listed",
@@ -97,12 +97,12 @@ _GAPS: tuple[tuple[DayReason, re.Pattern[str]], ...] = (
 
 
 def address(code: str) -> str:
-    """Return where the runbook tells of a code: the file, and the anchor of its section."""
+    """Return the place of a code in the runbook: the file, and the anchor of its section."""
     return f"{RUNBOOK}#{code}"
 
 
 def failure_codes(line: str) -> tuple[str, ...]:
-    """Return the codes of the reasons that a failure's line tells; the step's failure where it tells none."""
+    """Return the codes of the reasons in a failure's line; the step's failure where it has none."""
     codes = dict.fromkeys(_CODE.findall(line))
     codes |= dict.fromkeys(code for code, pattern in _FAILURES if pattern.search(line))
     return tuple(codes) or ("step_failed",)

@@ -1,4 +1,4 @@
-"""What every code of a reason means and what to do about it; the runbook is generated from here."""
+"""The meaning of every code of a reason, and the remedy; the runbook is generated from here."""
 
 from __future__ import annotations
 
@@ -268,7 +268,7 @@ REASONS: dict[str, Reason] = {
         ),
         Reason(
             "gaps_unknown",
-            "Gaps cannot be told, because the metadata of `date_cache` is damaged or missing.",
+            "Gaps cannot be listed, because the metadata of `date_cache` is damaged or missing.",
             "Restore the table; see [restore](restore.md).",
         ),
         Reason(

@@ -1,4 +1,4 @@
-"""What a table contract is, and the schemas that follow from it.
+"""Table contracts, and the schemas that follow from them.
 
 A contract is the only place where a table's columns, types, meanings, keys and ranges are written down. The
 lake schema, the Spark and Arrow schemas, the basics of the expectation suite and ``docs/tables`` are derived

@@ -1,4 +1,4 @@
-"""What a step of a day is, and what one leaves behind. Plain values: no Spark, no lake, no Airflow."""
+"""Steps of a day and their results. Plain values: no Spark, no lake, no Airflow."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """What a step did, as its row of the step ledger records it.
+    """The result of a step, as its row of the step ledger records it.
 
     ``state``: ``done``; ``skipped`` when there was nothing to do; ``invalid`` when the input of the days is
     at fault and a retry cannot help; ``failed`` otherwise. ``rows``: rows staged (or published) so far, by
@@ -117,7 +117,7 @@ def publishers_of(section: MirrorSection) -> Publishers | None:
 
 
 class DayInputs(Protocol):
-    """What the days of one network are built from: for fingerprints, sizes and lineage."""
+    """The inputs of one network's days: for fingerprints, sizes and lineage."""
 
     @property
     def live(self) -> bool:

@@ -1,4 +1,4 @@
-"""What a view of the lake is: a join of tables that ``permalake query`` offers beside them, never stored."""
+"""Views of the lake: joins of tables that ``permalake query`` offers beside them, never stored."""
 
 from __future__ import annotations
 

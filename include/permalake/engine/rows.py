@@ -14,6 +14,6 @@ PREVIOUS = "previous_"
 VIOLATIONS = pa.schema(
     {"date": pa.date32(), "place": pa.string(), "expected": pa.string(), "found": pa.string()}
 )
-"""What the check of a law finds."""
+"""The columns of violations that a law's check returns."""
 Check = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-"""What Python finds wrong in rows: batches of (date, place, expected, found), the last three text."""
+"""A law's check in Python: rows to violations (date, place, expected, found; all but the date are text)."""

@@ -31,14 +31,14 @@ from permalake.transparency.deep import RawDay, TableFolder, UnderivedError
 
 _CONSEQUENCE = "consumed_unexpected"
 _OF_OUTPUTS = ("consumed", "utxo")
-"""What the reasons of problems with outputs begin with."""
+"""The beginning of the reasons of problems with outputs."""
 _OF_MESSAGES = ("block", "transaction", "message")
-"""What the details of problems with a message begin with."""
+"""The beginning of the details of problems with a message."""
 
 
 @dataclass(frozen=True)
 class NetworkRules:
-    """What a derivation has to know of a network, and who says so."""
+    """The rules of a network that a derivation needs, and whose word they are."""
 
     protocol: Literal["chrysalis", "stardust"]
     bech32_hrp: str
@@ -47,7 +47,7 @@ class NetworkRules:
     transaction_signatures: bool
     keys: tuple[CoordinatorKey, ...]
     threshold: int | None
-    told_by: str
+    source_of_keys: str
 
     @classmethod
     def of(cls, settings: Settings, network: str, manifest: Mapping[str, Any]) -> NetworkRules:
@@ -73,7 +73,7 @@ class NetworkRules:
         coordinator = said["coordinator"] or {"keys": [], "threshold": None}
         return cls(
             said["protocol"],
-            told_by="the publisher alone names: compare them with the network's own word",
+            source_of_keys="the publisher alone names: compare them with the network's own word",
             keys=tuple(CoordinatorKey.model_validate(key) for key in coordinator["keys"]),
             threshold=coordinator["threshold"],
             **said["settings"],
@@ -153,7 +153,8 @@ class TangleDerivation:
         if rules is None or not rules.keys:
             yield "no list of the coordinator's keys is known: those that the milestones name were believed."
             return
-        yield f"the coordinator's keys: {rules.threshold or 1} of {len(rules.keys)}, which {rules.told_by}."
+        needed = f"{rules.threshold or 1} of {len(rules.keys)}"
+        yield f"the coordinator's keys: {needed}, which {rules.source_of_keys}."
 
     def not_covered(self) -> Iterator[str]:
         """Yield what it does not cover."""
@@ -258,7 +259,7 @@ def derivation(settings: Settings, network: str) -> TangleDerivation:
 
 
 def _settled(rows: pa.Table) -> pa.Table:
-    """Return decoded rows with conflicting messages as the lake has them: with the reason that it tells."""
+    """Return decoded rows with conflicting messages as the lake has them, with its reason."""
     kind = rows["kind"]
     pending = pc.equal(kind, int(Row.PENDING))
     if not pc.any(pending).as_py():

@@ -1,4 +1,4 @@
-"""How the input of a day of an IOTA network was verified, for the day's manifest."""
+"""The verification of an IOTA day's input, for the day's manifest."""
 
 from __future__ import annotations
 

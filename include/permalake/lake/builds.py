@@ -23,7 +23,7 @@ from permalake.lake.unchanged import is_unchanged
 
 
 class Builds:
-    """What a run does to the lake.
+    """The changes of a run to the lake.
 
     An attempt lives in a ``with`` block, which keeps its lease alive. What is pinned in one process can be
     published in another: :meth:`pinned` finds it by its run.

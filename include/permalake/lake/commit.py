@@ -37,7 +37,7 @@ from permalake.lake.state import (
 
 T = TypeVar("T")
 TRIES = 20
-"""How often a change begins anew before it is given up."""
+"""The number of times that a change begins anew before it is given up."""
 _SKEW = timedelta(days=1)
 _EARLIEST = "2026"  # a clock that shows an earlier year is wrong: it was never set
 _LOCK = 7_365_213  # any number that no other advisory lock of the database uses

@@ -1,4 +1,4 @@
-"""What a build says about its days beside their rows."""
+"""Facts of a build about its days, beside their rows."""
 
 from __future__ import annotations
 

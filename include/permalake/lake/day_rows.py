@@ -44,7 +44,7 @@ class DayRows:
         return self.scan().to_table()
 
     def scan(self) -> ds.Dataset:
-        """Return the rows as a dataset, which reads what is asked of it; its columns tell their field ids."""
+        """Return the rows as a dataset, which reads what is asked of it; its columns have their field ids."""
         fields = schema_to_pyarrow(open_table(self._location).schema())
         schema = pa.schema([pa.field(f.name, f.type, metadata=f.metadata) for f in fields])
         return object_storage.parquet_files([file.file_path for file in self._files], schema)

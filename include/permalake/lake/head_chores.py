@@ -1,4 +1,4 @@
-"""What keeps a live head small: its many small files become few, and those that nobody needs go.
+"""Chores that keep a live head small: its many small files become few, and those that nobody needs go.
 
 Of a table's day, files of about one size are merged as soon as there are :data:`FAN` of them, so that a row
 is written again a few times at most.

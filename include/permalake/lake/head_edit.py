@@ -38,7 +38,7 @@ from permalake.lake.state import LIVE, Database, days, pointers
 LOG = logging.getLogger(__name__)
 _AT_ONCE = 4
 KEPT = timedelta(minutes=15)
-"""How long readers may go on with a state of the head that is no longer current."""
+"""The time for which readers may use a state of the head that is no longer current."""
 _MANY_SNAPSHOTS = 64
 
 

@@ -1,4 +1,4 @@
-"""How far the heads of networks are: one row each, moved in the transaction that adds a batch."""
+"""Positions of networks' heads: one row each, moved in the transaction that adds a batch."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from sqlalchemy import Connection, delete, insert, select
 from permalake.lake.state import Database, clock, days, heads, moment, stamp
 
 LISTENED = "listened"
-"""Member of ``Reached.source`` of a source that tells nothing of before: ``until`` when somebody listened to
+"""Member of ``Reached.source`` of a source without a past: ``until`` when somebody listened to
 it, and the ``gaps`` in which nobody did (pairs of unix seconds)."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeadPosition:
-    """How far a network's head is.
+    """The position of a network's head.
 
     ``index``: its last milestone; None where the network has no milestones. ``at``: the time that its last
     milestone or message has at the source. ``moved``: when that was added to the head. ``gaps``: from when
@@ -44,7 +44,7 @@ class HeadPosition:
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """What a batch reaches: the last milestone, if the network has any, and a time (unix seconds).
+    """The position after a batch: the last milestone, if the network has any, and a time (unix seconds).
 
     ``source``: how far a source without milestones was read, as JSON has it.
     """

@@ -1,4 +1,4 @@
-"""What an attempt holds while its block lasts: the lease of its days and its private pointers."""
+"""The holdings of an attempt while its block lasts: the lease of its days and its private pointers."""
 
 from __future__ import annotations
 

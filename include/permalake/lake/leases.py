@@ -1,4 +1,4 @@
-"""Who works on what: of each kind of work one run at a time over any day of a network, others in parallel.
+"""Leases: of each kind of work one run at a time over any day of a network, others in parallel.
 
 A lease is kept alive by a heartbeat; a holder that was killed stops blocking after
 :data:`EXPIRES_AFTER`, or at once where its owner (:mod:`permalake.lake.owner`) is gone from this machine. The

@@ -95,7 +95,7 @@ def write_logged(settings: Settings, document: Mapping[str, Any]) -> None:
 
 
 def check_not_behind(settings: Settings, database: Database) -> None:
-    """Check that the catalog knows every publication that the warehouse tells of.
+    """Check that the catalog has every publication that the warehouse lists.
 
     Raises:
         PermalakeError: if the catalog is an older copy: its numbers would be given twice, and maintenance

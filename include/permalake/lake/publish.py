@@ -24,7 +24,7 @@ from permalake.lake.state import PUBLISHED, Database, days, publications
 
 @dataclass(frozen=True)
 class Publication:
-    """What a publish did. ``id`` is None when no day passed, and then nothing moved.
+    """The result of a publish. ``id`` is None when no day passed, and then nothing moved.
 
     ``days``: published days that hold rows or held rows before; ``rows``: their rows per table;
     ``withheld``: days that stay as they were, with the reason; ``replayed``: others had published

@@ -103,7 +103,7 @@ class QueryResult:
     """The result of a query: column ``names``, their DuckDB ``kinds``, and the rows as Arrow.
 
     Names are unique: a repeated one gets a number, as DuckDB does in a subquery. HUGEINT comes as decimal128
-    with scale 0; ``kinds`` tells the two apart.
+    with scale 0; ``kinds`` distinguishes the two.
     """
 
     def __init__(self, session: _Session, relation: duckdb.DuckDBPyRelation) -> None:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Reader:
-    """What readers see of the lake. Nothing here changes it."""
+    """The lake as readers see it. Nothing here changes it."""
 
     def __init__(self, settings: Settings, database: Database, namespaces: Namespaces) -> None:
         self._settings = settings

@@ -66,7 +66,7 @@ _PLACES = (
 
 @dataclass
 class RelocatedNetwork:
-    """What was done to a network's tables; ``problems``: files that are missing or damaged, and how."""
+    """The result for a network's tables; ``problems``: files that are missing or damaged, and how."""
 
     network: str
     tables: int = 0

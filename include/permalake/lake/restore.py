@@ -40,7 +40,7 @@ _DAY_COLUMNS = set(days.columns.keys()) - {"network", "date"}
 
 @dataclass
 class RestoredNetwork:
-    """What was restored of one network; ``damaged``: tables whose current state cannot be read, and why."""
+    """The restored parts of one network; ``damaged``: tables whose current state cannot be read, and why."""
 
     network: str
     publications: int = 0
@@ -61,7 +61,7 @@ def restore(settings: Settings) -> list[RestoredNetwork]:
     the state of the stores are not in the warehouse.
 
     Raises:
-        PermalakeError: if catalog and warehouse are of two lakes, or the warehouse tells nothing new.
+        PermalakeError: if catalog and warehouse are of two lakes, or the warehouse has nothing new.
     """
     database = Database(catalog_url(settings))
     with database.write() as connection:
@@ -78,7 +78,7 @@ def rebuild(settings: Settings, connection: Connection) -> list[RestoredNetwork]
     documents = [read_logged(settings, number) for number in logged_ids(settings, newest)]
     if not documents:
         raise PermalakeError(
-            f"the warehouse {settings.lake.warehouse} tells of no publication that the catalog lacks; "
+            f"the warehouse {settings.lake.warehouse} has no publication that the catalog lacks;  "
             f"nothing to restore, see {RUNBOOK}"
         )
     done = _apply(connection, documents)

@@ -79,7 +79,7 @@ def replace(frame: DataFrame, contract: Table, name: str, start: date, end: date
 def merge(frame: DataFrame, contract: Table, name: str, start: date, end: date) -> None:
     """Make start..end of the table ``name`` hold the rows of ``frame``; only files with a changed row change.
 
-    Rows are told apart by the contract's key.
+    The contract's key distinguishes rows.
     """
     from pyspark.sql import functions as f
 

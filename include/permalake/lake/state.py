@@ -1,4 +1,4 @@
-"""What the lake remembers beside Iceberg's own pointers: attempts, days, publications and leases.
+"""The lake's records beside Iceberg's own pointers: attempts, days, publications and leases.
 
 All of it lives in the catalog database, so that moving the tables' pointers and recording why is one
 transaction. Times are UTC text of fixed width (``2022-09-28T00:00:00.000000Z``): it sorts as it reads, in
@@ -209,7 +209,7 @@ publications = Table(
     Column("logged", Integer),  # 1 once the warehouse has it on record; null: not yet
     Column("withdrawn", Text),  # JSON object: date -> tables that lost their rows; null: not known
     Column("withheld", Text),  # JSON object: date -> why the day stays as it was; null: not known
-    Column("announced", Integer),  # 1 once the webhook was told of it
+    Column("announced", Integer),  # 1 once the webhook has it
 )
 
 publication_tables = Table(

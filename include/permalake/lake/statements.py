@@ -1,4 +1,4 @@
-"""What a reader's SQL may be: one statement that only reads."""
+"""The check of a reader's SQL: one statement that only reads."""
 
 from __future__ import annotations
 

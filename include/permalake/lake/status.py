@@ -1,4 +1,4 @@
-"""What ``permalake status`` tells: every day the lake knows of, and the gaps between them."""
+"""The facts that ``permalake status`` shows: every day in the lake, and the gaps between them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class DayStatus:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """The codes of why it is not as it should be, as ``contracts.reasons`` tells of them."""
+        """The codes of why it is not as it should be, as ``contracts.reasons`` lists them."""
         failures = failure_codes(self.error) if self.error else ()
         stale = ("stale",) if self.stale else ()
         behind = any(at is None for at in self.stores.values()) if self.published else False
@@ -193,7 +193,7 @@ def _failures(connection: Connection, network: str | None) -> dict[tuple[str, da
 
 
 def _with_failure(day: DayStatus, failure: _Failure) -> DayStatus:
-    """Add why the newest run over a day failed, unless the day itself tells of a later build."""
+    """Add why the newest run over a day failed, unless the day itself has a later build."""
     is_older = failure.began <= max(day.built or "", day.published or "")
     if is_older or (day.error and day.run_id == failure.run_id):
         return day

@@ -77,7 +77,7 @@ class FileTarget:
 
     @property
     def layout(self) -> _Layout:
-        """What all files of the table have in common."""
+        """The layout that all files of the table share."""
         properties = sorted(pair for pair in self.properties.items() if pair[0] != _GROUP_SIZE)
         return _layout(self.schema, tuple(properties))
 
@@ -208,7 +208,7 @@ def register(
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """What all files of a table have in common."""
+    """The layout that all files of a table share."""
 
     schema: Schema
     arrow: pa.Schema

@@ -35,7 +35,7 @@ def text_bounds(
 ) -> dict[int, Bounds]:
     """Return (lower bound, upper bound [None: there is none]) of the columns of text and bytes, by field id.
 
-    A column is left out when not every row group with values tells its least and greatest.
+    A column is left out when not every row group with values has its least and greatest.
     ``plan`` is PyIceberg's, ``fields`` are field ids by the columns' paths.
     """
     bounds_of = {}
@@ -56,7 +56,7 @@ def _is_bounded(column: StatisticsCollector) -> bool:
 
 
 def _ends(groups: Iterable[pq.ColumnChunkMetaData]) -> Iterator[tuple[bytes, bytes] | None]:
-    """Yield the least and greatest value of each row group with values; None where it does not tell."""
+    """Yield the least and greatest value of each row group with values; None where it has none."""
     for group in groups:
         statistics = group.statistics
         if statistics is not None and statistics.has_min_max:

@@ -1,1 +1,1 @@
-"""What runs on this machine: Airflow, the demo, the stores' servers."""
+"""Programs on this machine: Airflow, the demo, the stores' servers."""

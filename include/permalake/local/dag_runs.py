@@ -32,7 +32,7 @@ from permalake.spark.submit import end_group
 
 _LOOK_SECONDS = 0.5
 _END_SECONDS = 60
-"""How long Airflow may take to end its workers."""
+"""The time that Airflow may take to end its workers."""
 Run = tuple[Workspace, BuildRequest]
 
 
@@ -147,7 +147,7 @@ def _paused(dag_id: str) -> Iterator[None]:
 
 
 if __name__ == "__main__":
-    # What Airflow and the tasks print goes where errors go; standard output tells how each run ended.
+    # What Airflow and the tasks print goes where errors go; standard output says how each run ended.
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     for ended in main(json.loads(sys.argv[1])):

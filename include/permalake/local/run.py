@@ -140,7 +140,7 @@ class Run:
         Whoever waits at a terminal wants the reason now, not after three back-offs.
 
         Raises:
-            PermalakeError: A step failed; its exit code tells whether another try may succeed.
+            PermalakeError: A step failed; its exit code says whether another try may succeed.
         """
         try:
             self._request = startable(self._work, self._request)
@@ -150,7 +150,7 @@ class Run:
                 outcome = self._execute(step)
                 self._request = outcome.request
                 self._watch()
-                self._tell(step, outcome)
+                self._show(step, outcome)
         except KeyboardInterrupt:
             self._work.steps.interrupt(self._request.dag_run)
             raise
@@ -194,7 +194,7 @@ class Run:
             # A run that goes on with another one's staging leaves that one's steps alone.
             self._report.follow(row for row in rows if row.dag_run == run)
 
-    def _tell(self, step: Step, outcome: StepOutcome) -> None:
+    def _show(self, step: Step, outcome: StepOutcome) -> None:
         result = outcome.result
         if outcome.is_failure:
             alerts.send(alerts.failed(self._request, step, result))

@@ -1,4 +1,4 @@
-"""What Airflow's connections say of the stores, for a run without Airflow.
+"""Airflow's connections to the stores, for a run without Airflow.
 
 It is asked in a process of its own: Airflow takes seconds to load, and takes over the logging of its process.
 """

@@ -75,7 +75,7 @@ class RetryPolicy:
 
 @dataclass(frozen=True)
 class Probe:
-    """A cheap request that a healthy service answers: it tells a dead service from a request that fails."""
+    """A cheap request that a healthy service answers: so a request that fails shows no dead service."""
 
     path: str
     json: Any = None

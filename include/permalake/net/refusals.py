@@ -18,7 +18,7 @@ from permalake.paths import HOME
 
 
 class Refusals:
-    """What the service at ``address`` refused to ``account`` (its key: another one may be allowed more)."""
+    """Refusals of the service at ``address`` to ``account`` (its key: another one may be allowed more)."""
 
     def __init__(
         self,

@@ -18,7 +18,7 @@ from permalake.pipeline.alerts import Alert, alert_of, send
 
 log = logging.getLogger(__name__)
 PAGES_PATH = "/permalake"
-"""Where Airflow's server has the project's own pages."""
+"""The prefix of the project's own pages on Airflow's server."""
 
 
 def on_failure(context: Any) -> None:

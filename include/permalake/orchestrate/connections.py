@@ -1,4 +1,4 @@
-"""What Airflow's connections say of the stores.
+"""Airflow's connections to the stores.
 
 One rule: a key that the configuration sets, in its file or by a variable, counts; the connection gives the
 keys that it leaves out. Login, TLS files, and credentials with the accounts that they impersonate count as

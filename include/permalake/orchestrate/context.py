@@ -1,4 +1,4 @@
-"""What a task reads from its Airflow context: the request of its run."""
+"""The request of a task's run, from its Airflow context."""
 
 from __future__ import annotations
 

@@ -75,9 +75,9 @@ def deadline() -> DeadlineAlert:
 
 async def on_missed(context: dict[str, Any], **_: Any) -> None:
     """Airflow's triggerer calls this once for a run that is not through when its deadline passes."""
-    await asyncio.to_thread(_tell, context)
+    await asyncio.to_thread(_alert, context)
 
 
-def _tell(context: dict[str, Any]) -> None:
+def _alert(context: dict[str, Any]) -> None:
     if alert := missed(context):
         send(alert)

@@ -1,4 +1,4 @@
-"""What a step reads and writes, as OpenLineage datasets: raw input → tables of the lake → stores.
+"""The inputs and outputs of a step, as OpenLineage datasets: raw input → tables of the lake → stores.
 
 Airflow's provider sends them where the standard variables say (``OPENLINEAGE_URL``,
 ``AIRFLOW__OPENLINEAGE__TRANSPORT``); without one nothing is sent.

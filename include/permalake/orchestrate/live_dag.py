@@ -1,4 +1,4 @@
-"""What the DAGs that follow networks live declare with."""
+"""Declarations of the DAGs that follow networks live."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from permalake.orchestrate.submit_task import SubmitOperator
 from permalake.pipeline.domain import Domain
 
 HOURS = 6
-"""How long a run follows its network; then the next one goes on, with the code and settings of then."""
+"""The time that a run follows its network; then the next one goes on, with the code and settings of then."""
 
 
 class LiveStep(SubmitOperator):

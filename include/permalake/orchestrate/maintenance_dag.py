@@ -1,4 +1,4 @@
-"""What the DAG ``lake_maintenance`` declares with."""
+"""Declarations of the DAG ``lake_maintenance``."""
 
 from __future__ import annotations
 

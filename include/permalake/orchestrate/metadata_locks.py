@@ -1,4 +1,4 @@
-"""How Airflow's processes on one machine wait for each other at the sqlite file that they share."""
+"""Locks with which Airflow's processes on one machine wait for each other at their sqlite file."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ _POLICY = "Content-Security-Policy"
 
 
 class _OpenedAnew(State):
-    """What the pages read, opened for each request: the settings and the catalog may change under Airflow.
+    """The state for pages, opened for each request: the settings and the catalog may change under Airflow.
 
     There is no reader of published rows: Airflow's server runs no queries over them.
     """

@@ -1,4 +1,4 @@
-"""How the pages reach Airflow: every process of its loads plugins, only the server needs what pages need."""
+"""The plugin with the pages: all processes of Airflow load it, only the server loads what pages need."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ REBUILD = "permalake_rebuild"
 """Key of a run's conf: it rebuilds stale days. Its value holds ``origin`` (the run that asked for it),
 ``first`` (the first stale day) and ``turn`` (how often that run asked for that day)."""
 _TURNS = 3
-"""How often one backfill has the same days built again."""
+"""The number of times that one backfill has the same days built again."""
 _UNFINISHED = [
     *("null", "scheduled", "queued", "running", "restarting"),
     *("up_for_retry", "up_for_reschedule", "deferred"),

@@ -31,13 +31,13 @@ LONGEST = 1000
 """Characters that Airflow stores of a note."""
 _OURS = re.compile(r"([a-z][a-z0-9_-]* \d{4}-\d\d-\d\d(\.\.\d{4}-\d\d-\d\d)?|[a-z]+_daily): ")
 _BY_HAND = "manually set"
-"""How Airflow tells a hook that somebody marked the run."""
+"""Airflow's message to a hook when somebody marked the run."""
 _TIMED_OUT = "timed_out"
 
 
 @dataclass(frozen=True, slots=True)
 class TaskEnd:
-    """How a task of a run stands: Airflow's state of it, and its report of this very try."""
+    """The state of a run's task: Airflow's state of it, and its report of this very try."""
 
     step: str
     state: str
@@ -45,7 +45,7 @@ class TaskEnd:
 
     @property
     def outcome(self) -> str | None:
-        """What the task did, if that is worth telling."""
+        """The task's work, if it is worth reporting."""
         return self.report["outcome"] if self.report else None
 
     @property

@@ -1,4 +1,4 @@
-"""What the tasks of a daily DAG share: one step of a run, as Airflow sees it."""
+"""A task of a daily DAG: one step of a run, as Airflow sees it."""
 
 from __future__ import annotations
 
@@ -93,14 +93,14 @@ class StepTask:
         outcome = execute(work, request, self.step, submit)
         if request.only and self.domain.is_first(self.step, request.only):
             context["ti"].xcom_push(RUN_ID, outcome.request.run_id)
-        returned = self._told(work, outcome, context)
+        returned = self._xcom_report(work, outcome, context)
         self.report(context)
         return returned
 
     def prepare(self, work: Workspace, request: BuildRequest, context: Any) -> None:
         """Do what an Airflow run does besides, before its step."""
 
-    def _told(self, work: Workspace, outcome: StepOutcome, context: Any) -> dict[str, Any]:
+    def _xcom_report(self, work: Workspace, outcome: StepOutcome, context: Any) -> dict[str, Any]:
         result = outcome.result
         self._flow = lineage.flow(work, self.step, result)
         self._outcome = task_reports.outcome_of(outcome.request, self.step, result)
@@ -119,7 +119,7 @@ class StepTask:
 
 
 def facts(result: StepResult) -> dict[str, Any]:
-    """Return what a task tells of its step as XCom."""
+    """Return a task's report on its step, as XCom."""
     if result.served is not None:
         return {"served": dict(result.served)}
     if result.days is not None:
@@ -143,7 +143,7 @@ def end_of(error: AirflowException) -> SubmitEnd:
     """Return how a submit ended that failed, as Airflow's error quotes it.
 
     Raises:
-        PermalakeError: The error tells no exit code.
+        PermalakeError: The error has no exit code.
     """
     text = str(error)
     if code := _EXIT_CODE.search(text):

@@ -15,7 +15,7 @@ from permalake.pipeline.domain import Domain
 
 LOG = logging.getLogger(__name__)
 PATIENCE = timedelta(hours=1)
-"""How long a store may be down before the task fails: time to restart or upgrade it."""
+"""The time that a store may be down before the task fails: enough to restart or upgrade it."""
 _BETWEEN = timedelta(minutes=1)
 
 

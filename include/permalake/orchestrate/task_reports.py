@@ -1,4 +1,4 @@
-"""What each task of a run reports at its end, as an XCom, for the note of its run.
+"""The report of each task at its end, as an XCom, for the note of its run.
 
 The note is written by processes that should not open the lake: Airflow's scheduler and server.
 """
@@ -20,7 +20,7 @@ class TaskReport(TypedDict):
     """A report of one try of a task.
 
     ``attempt``: id of the try; ``subject``: network and days, None where they could not be read;
-    ``outcome``: what it did, if that is worth telling; ``reason``: why it failed or was skipped.
+    ``outcome``: its work, if it is worth reporting; ``reason``: why it failed or was skipped.
     """
 
     attempt: str

@@ -1,4 +1,4 @@
-"""When the daily DAGs run, and what the runs of their schedule are called."""
+"""The timetable of the daily DAGs, and the ids of their scheduled runs."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ STATES: dict[Name, DayState] = {
 
 NO_TIME = date(1970, 1, 1)
 UNTIMED = "messages whose body tells no time"
-"""What stands on the day :data:`NO_TIME`."""
+"""The words for the day :data:`NO_TIME`."""
 
 
 @dataclass(frozen=True)

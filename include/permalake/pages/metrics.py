@@ -92,7 +92,7 @@ class LakeMetrics(Collector):
 
 
 class LakeRegistry:
-    """What a server without requests of its own to count has to say: :class:`LakeMetrics` alone."""
+    """The metrics of a server without requests of its own to count: :class:`LakeMetrics` alone."""
 
     def __init__(self, state: State) -> None:
         self.registry = CollectorRegistry()

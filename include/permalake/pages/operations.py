@@ -33,7 +33,7 @@ _LOG_LINES = 10
 _STEPS = 40
 _KINDS = {"running": "s0", "done": "s2", "skipped": "s7", "invalid": "s4", "failed": "s4"}
 _ORDER = ("running", "failed", "invalid", "done", "skipped")
-"""States of a step, the one that tells most of its run first."""
+"""States of a step, the one that says most of its run first."""
 
 
 class OperationsOptions(PageOptions):

@@ -153,7 +153,7 @@ def _years(states: Sequence[tuple[DayStatus, DayState]], most: int) -> dict[int,
 
 
 def coin_of(lake: RequestLake) -> CoinUnit | None:
-    """Return the coin in which a network's amounts are told; None where the network is not configured."""
+    """Return the coin in which a network's amounts are shown; None where the network is not configured."""
     configured = lake.network in lake.settings.networks
     return domain_of(lake.network).coin_of(lake.settings, lake.network) if configured else None
 

@@ -1,4 +1,4 @@
-"""Tells whoever is configured in ``[alerts]`` that a step failed for good, or that a day or head is late."""
+"""Alerts to the targets of ``[alerts]``: a step failed for good, or a day or head is late."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def stopped(dag: str, run: str, network: str, day: str, reason: str) -> Alert:
 
 
 def alert_of(**facts: str) -> Alert:
-    """Return an alert: its facts, where the runbook tells of its reason, and all as one line of text."""
+    """Return an alert: its facts, the place of its reason in the runbook, and all as one line of text."""
     is_late = facts["event"] == "late"
     codes = ("late",) if is_late else failure_codes(facts["reason"])
     facts |= {"runbook": " ".join(address(code) for code in codes)}

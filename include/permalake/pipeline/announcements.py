@@ -1,4 +1,4 @@
-"""Tells the webhook of ``[alerts]`` what was published, as CloudEvents 1.0 in structured mode.
+"""Announces publications to the webhook of ``[alerts]``, as CloudEvents 1.0 in structured mode.
 
 An event has what the feed has of the publication. It is delivered at least once: what the webhook did not
 take goes out with the network's next publication, for a day.
@@ -27,11 +27,11 @@ LARGEST_EVENT = 2**20
 """Bytes of an event; a larger one has no ``days``, which the feed gives."""
 _LATEST = timedelta(days=1)
 _MOST = 100
-"""Publications that are told at once."""
+"""Publications that are announced at once."""
 
 
 def announce(settings: Settings, database: Database, network: str) -> list[str]:
-    """Send an event for each publication of the network that is not told yet; return lines for the log.
+    """Send an event for each publication of the network that is not announced yet; return lines for the log.
 
     It never fails: what is published stays published, and the next publication tries again.
     """

@@ -31,7 +31,7 @@ def closing_steps(store: str, carried: tuple[str, ...]) -> tuple[Step, ...]:
             phases=("carry",),
             run="permalake.pipeline.steps.carry:run",
             job="carry",
-            doc="Builds the tables that tell the state at a day's end, from the first published day that is "
+            doc="Builds the tables of the state at a day's end, from the first published day that is "
             "not carried yet to the last one, audits them, and publishes them in one transaction.",
             writes=carried,
             light=True,

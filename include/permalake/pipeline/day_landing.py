@@ -1,4 +1,4 @@
-"""What a step works out on its way: landed as files, which queries and Spark's frames both read."""
+"""A step's intermediate rows: landed as files, which queries and Spark's frames both read."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class Domain:
     and ``charts``: what the pages show of a network;
     ``open_requests``: what its days still wait for; ``explorer``: where, below its page, single items are
     searched; ``finds``: says whether that search finds a text (:mod:`permalake.api.pages`); ``coin``: the
-    function that says in which coin its amounts are told; ``live``: the one that opens what follows a network
+    function that returns the coin of its amounts; ``live``: the one that opens what follows a network
     between its days (:mod:`permalake.pipeline.live`), ``check_live``: the one that refuses a source that does
     not grow, all four as ``module:function``; ``live_stores``: whether the head is written into stores too.
     ``route_groups``: what OpenAPI says of the groups (tags) of its routes.

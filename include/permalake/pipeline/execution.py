@@ -34,7 +34,7 @@ Submit = Callable[[Submission], SubmitEnd]
 
 @dataclass(frozen=True)
 class StepOutcome:
-    """What came of a step: its result, and the request as the run's later steps go on with it."""
+    """The outcome of a step: its result, and the request with which the run's later steps go on."""
 
     request: BuildRequest
     result: StepResult
@@ -70,7 +70,7 @@ def execute(
 
 
 def _is_start(step: Step, request: BuildRequest) -> bool:
-    """Return whether the run was told to start at this step."""
+    """Return whether the run starts at this step (``--only``)."""
     return request.only is not None and step == request.domain.step_of(request.only)
 
 
@@ -115,8 +115,8 @@ def _published(work: Workspace, request: BuildRequest, step: Step, say: Say) -> 
     if not runs.is_unchanged(work, request):
         return None
     work.builds.release(request.run_id)
-    # Skipped, publish would be skipped too, and no asset event would tell of these days.
-    if runs.is_untold(work, request) and (result := claim(work, request, step)):
+    # If it were skipped, publish would be too, and there would be no asset event of these days.
+    if runs.is_unreported(work, request) and (result := claim(work, request, step)):
         return result
     return _left_out(f"{request.days} is published and unchanged; force builds it again")
 

@@ -1,4 +1,4 @@
-"""A digest of everything that a day is built from, to tell whether a rebuild could differ."""
+"""A digest of everything that a day is built from, which shows whether a rebuild could differ."""
 
 from __future__ import annotations
 

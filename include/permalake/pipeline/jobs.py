@@ -65,7 +65,7 @@ class StepArguments:
 
 @dataclass
 class StepContext:
-    """What the function of a step is given: the workspace, the arguments, Spark, and a log that is kept."""
+    """The argument of a step's function: the workspace, the arguments, Spark, and a log that is kept."""
 
     work: Workspace
     arguments: StepArguments
@@ -99,7 +99,7 @@ class StepContext:
             self.report(f"signed {entry.network} {entry.date}: manifest {entry.manifest}")
 
     def announce(self) -> None:
-        """Tell the webhook what this network has published since it was last told, where one is set."""
+        """Announce what this network has published since the last time, where a webhook is set."""
         for line in announce(self.work.settings, self.work.database, self.work.network):
             self.report(line)
 

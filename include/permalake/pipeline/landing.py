@@ -1,4 +1,4 @@
-"""What Spark's tasks leave: files of tables, and rows landed beside them for later passes.
+"""Output of Spark's tasks: files of tables, and rows landed beside them for later passes.
 
 A task writes through a :class:`TaskOutput` and returns its record of it; the driver gathers the records of
 the tasks that succeeded in :class:`Written`.
@@ -34,7 +34,7 @@ _MANIFEST = "landed.json"
 
 @dataclass
 class Written:
-    """What tasks wrote: files of tables, and the locations of what was landed, by its name.
+    """The output of tasks: files of tables, and the locations of landed rows, by name.
 
     ``schemas`` are those of what may be landed.
     """

@@ -107,11 +107,11 @@ def damage(file: Path) -> str | None:
             while text.read(_CHUNK):
                 pass
     except _UNREADABLE as error:
-        return _told(error)
+        return _damage_text(error)
     return None
 
 
-def _told(error: Exception) -> str:
+def _damage_text(error: Exception) -> str:
     return f"the gzip file is damaged: {' '.join(str(error).split())}"
 
 
@@ -163,7 +163,7 @@ def lines_of(piece: bytes) -> list[bytes]:
 def read_pieces(part: LineRange) -> Iterator[bytes | Damage]:
     """Yield the lines of a range, some megabytes of whole lines at once, as they lie in the file.
 
-    Damage comes as :func:`read_lines` tells. A byte order mark is left out.
+    Damage comes as :func:`read_lines` describes. A byte order mark is left out.
     """
     size = min(_CHUNK, part.longest)
     with _opened(part.path) as file:
@@ -239,7 +239,7 @@ def _pieces(chunks: Iterator[bytes], longest: int) -> Iterator[bytes | Damage]:
         yield held.whole()
         if long is not None:
             yield long.damage(longest)
-        yield Damage(_told(error))
+        yield Damage(_damage_text(error))
     else:
         yield held.whole() + held.line() if long is None else long.damage(longest)
 
@@ -261,7 +261,7 @@ class _LongLine:
 
 
 class _HeldLines:
-    """What was read and not given on: whole lines, and the beginning of the next one."""
+    """The bytes read and not passed on: whole lines, and the beginning of the next one."""
 
     def __init__(self) -> None:
         self._whole: list[bytes] = []

@@ -41,7 +41,7 @@ _WAIT_SECONDS = 150.0
 
 @dataclass(frozen=True, slots=True)
 class Advance:
-    """What a batch added, in words, and the time of the last that was ever added (unix s; None: nothing)."""
+    """A batch's additions in words, and the time of the last that was ever added (unix s; None: nothing)."""
 
     what: str
     timestamp: int | None
@@ -184,7 +184,7 @@ class _LagWatch:
         self._work, self._order = work, order
         self._last: float | None = position.at.timestamp() if position else None
         self._since: float | None = None
-        self._is_told = False
+        self._is_reported = False
 
     def look(self, added: Advance | None) -> None:
         """Look at the lag after a batch, or after nothing new."""
@@ -192,18 +192,18 @@ class _LagWatch:
         self._last = added.timestamp if added and added.timestamp is not None else self._last
         lag = 0.0 if self._last is None else time.time() - self._last
         if lag <= limit:
-            self._since, self._is_told = None, False
+            self._since, self._is_reported = None, False
             return
         self._since = self._since or time.monotonic()
-        if not self._is_told and time.monotonic() - self._since >= limit:
-            self._is_told = True
+        if not self._is_reported and time.monotonic() - self._since >= limit:
+            self._is_reported = True
             day = datetime.fromtimestamp(self._last or 0, UTC).date().isoformat()
             dag = f"{self._work.domain.name}_live"
             alerts.send(alerts.lagging(dag, self._order.run_id, self._order.network, day, lag))
 
 
 class _Chores:
-    """What keeps the head small: merging its files, and sweeping away those that nobody needs."""
+    """Chores that keep the head small: merging its files, and sweeping away those that nobody needs."""
 
     def __init__(self, head: Head) -> None:
         self._head, self._batches, self._swept = head, 0, -math.inf

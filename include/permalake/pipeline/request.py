@@ -1,4 +1,4 @@
-"""What a run shall build: which network, which days, from which step on."""
+"""The request of a run: which network, which days, from which step on."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from permalake.pipeline.domain import Domain
 
 RUN_ID = "permalake_run_id"
 """Key of a DAG run's conf by which `make demo` brings a run id of its own, and of the XCom by
-which a run that starts at a later step tells which run's staging it goes on with."""
+which names, for a run that starts at a later step, the run whose staging it continues."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class BuildRequest:
 
     @property
     def title(self) -> str:
-        """``shimmer 2022-09-28``: network and days, as people are told them."""
+        """``shimmer 2022-09-28``: network and days, in messages to people."""
         return f"{self.network} {self.days}"
 
     @property

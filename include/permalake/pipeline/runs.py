@@ -1,4 +1,4 @@
-"""What a run does before and after its steps: hold its days, end early, go on with an earlier staging."""
+"""The beginning and the end of a run: it holds its days, ends early, or goes on with an earlier staging."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def arguments_of(request: BuildRequest) -> StepArguments:
 def is_unchanged(work: Workspace, request: BuildRequest) -> bool:
     """Return whether all days are published, built from the very inputs and configuration of now.
 
-    False for a run that was told to build them anyway.
+    False for a run with ``--force``, which builds them anyway.
     """
     if request.force or request.only:
         return False
@@ -42,8 +42,8 @@ def is_unchanged(work: Workspace, request: BuildRequest) -> bool:
     return work.builds.is_unchanged(request.network, request.start, request.end, digest)
 
 
-def is_untold(work: Workspace, request: BuildRequest) -> bool:
-    """Return whether an earlier try of this run published its days, and no task has told so.
+def is_unreported(work: Workspace, request: BuildRequest) -> bool:
+    """Return whether an earlier try of this run published its days, and no task has reported it.
 
     That is a Spark submit that outlived its task: the scheduler was killed, the task's machine lost.
     """

@@ -1,4 +1,4 @@
-"""What the size of a run's input means for its Spark driver."""
+"""The memory of a run's Spark driver, by the size of the run's input."""
 
 from __future__ import annotations
 

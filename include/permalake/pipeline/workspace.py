@@ -1,4 +1,4 @@
-"""What a process that builds days works with, opened once: settings, lake and step ledger."""
+"""The workspace of a process that builds days, opened once: settings, lake and step ledger."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Workspace:
 
     @property
     def inputs(self) -> DayInputs:
-        """What the network's days are built from."""
+        """The inputs of the network's days."""
         return self.domain.inputs(self.settings, self.network)
 
     def staged_state(self, staged: StagedState, step: Step) -> str:

@@ -1,4 +1,4 @@
-"""How Spark reaches the catalog database: options as the JDBC driver names them, and no password in settings.
+"""Spark's way to the catalog database: options as the JDBC driver names them, and no password in settings.
 
 Spark writes its settings into event logs, so the password goes through a file that only this user can read,
 as PostgreSQL's own clients do it (``.pgpass``).

@@ -16,7 +16,7 @@ from permalake.spark import jars
 
 
 def file() -> Path:
-    """Where the archive for this machine's Java and jars belongs."""
+    """Return the path of the archive for this machine's Java and jars."""
     import pyspark
 
     binary = Path(jars.java()).resolve()

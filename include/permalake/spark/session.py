@@ -19,7 +19,7 @@ CONF = {
     "spark.sql.adaptive.enabled": "true",
     # All that is ever lowered is hex; the tables that other letters need take a job two seconds to fill.
     "spark.sql.icu.caseMappings.enabled": "false",
-    # Who called is otherwise asked for, and told to Java, at each operation on a column.
+    # Otherwise the caller is looked up, and passed to Java, at each operation on a column.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.catalogImplementation": "in-memory",
@@ -45,7 +45,7 @@ _OFTEN_CALLED = (
 def session(name: str, **conf: str) -> SparkSession:
     """Return the Spark session of this process.
 
-    Under spark-submit master and jars are already set, and what the submit was told holds.
+    Under spark-submit master and jars are already set, and the submit's settings hold.
     """
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession

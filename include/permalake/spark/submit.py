@@ -1,4 +1,4 @@
-"""How a Spark job of this project is submitted: master, memory, jars and settings."""
+"""Submits of this project's Spark jobs: master, memory, jars and settings."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Submission:
 
 @dataclass(frozen=True)
 class SubmitEnd:
-    """How a submit ended: its exit code, and the end of its output."""
+    """The end of a submit: its exit code, and the last lines of its output."""
 
     code: int
     output: str = ""
@@ -102,7 +102,7 @@ def end_group(process: subprocess.Popen[bytes]) -> None:
 
 
 def bin_folder() -> Path:
-    """Where this environment's ``spark-submit`` and ``airflow`` are."""
+    """Return the folder of this environment's ``spark-submit`` and ``airflow``."""
     return Path(sys.executable).parent
 
 

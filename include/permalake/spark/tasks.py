@@ -26,7 +26,7 @@ _SCHEMA = pa.schema([("number", pa.int32()), ("result", pa.binary())])
 
 @dataclass(frozen=True, slots=True)
 class TaskShare:
-    """What DuckDB may use in a task: ``memory`` as ``512m``, and so many ``threads``."""
+    """DuckDB's share of a task: ``memory`` as ``512m``, and so many ``threads``."""
 
     memory: str
     threads: int

@@ -1,4 +1,4 @@
-"""What a store is, and what is written into one in one go. Loads nothing heavy before it is used."""
+"""Stores, and the batches that are written into them. Loads nothing heavy before it is used."""
 
 from __future__ import annotations
 

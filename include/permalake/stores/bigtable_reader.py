@@ -25,7 +25,7 @@ _LOG = logging.getLogger(__name__)
 class BigtableReader:
     """Reads rows of the event table, version 2.
 
-    ``observe`` is told of each query: its table, its seconds, and the name of its error.
+    ``observe`` is called after each query: with its table, its seconds, and the name of its error.
     """
 
     def __init__(self, settings: BigtableSettings) -> None:

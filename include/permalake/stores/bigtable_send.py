@@ -22,7 +22,7 @@ _AGAIN = frozenset((4, 8, 10, 13, 14))
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long an answer may take (seconds), and how often a request is sent."""
+    """The time that an answer may take (seconds), and the number of times a request is sent."""
 
     seconds: float
     tries: int

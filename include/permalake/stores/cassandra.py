@@ -36,7 +36,7 @@ OUTPUT = {
     "spark.cassandra.output.batch.grouping.key": "replica_set",
     "spark.cassandra.output.batch.size.bytes": "4096",
 }
-"""How the connector writes: what this server takes fastest."""
+"""Settings of the connector with which this server takes rows fastest."""
 _ARROW = {
     "text": pa.string(),
     "blob": pa.binary(),

@@ -29,7 +29,7 @@ _LOG = logging.getLogger(__name__)
 class CassandraReader:
     """Reads rows; connects when it is first asked, and again after the servers were away.
 
-    ``observe`` is told of each query: its table, its seconds, and the name of its error.
+    ``observe`` is called after each query: with its table, its seconds, and the name of its error.
     """
 
     def __init__(self, settings: CassandraSettings) -> None:

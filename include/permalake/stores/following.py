@@ -1,4 +1,4 @@
-"""How a store follows a live head: a store that fails is left alone for a while and never stops the head."""
+"""Stores that follow a live head: one that fails is left alone for a while and never stops the head."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each store has of the lake: which days are due, which states of the lake may have left rows there."""
+"""Records of the stores: days that are due, and states of the lake that may have left rows there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a later publication of a day changed, row by row: the lake keeps what it published before."""
+"""Changes by a later publication of a day, row by row: the lake keeps what it published before."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SIDES = ("before", "after")
 
 @dataclass(frozen=True)
 class TableCorrection:
-    """What became of a table's day: rows before and after, and how many of them differ.
+    """The change of a table's day: rows before and after, and how many of them differ.
 
     ``added``, ``removed`` and ``changed`` (the same key, other values) are None where there are too many rows
     to compare; ``first`` has the first rows that differ, each its key and what became of it, in words.
@@ -140,10 +140,10 @@ def _first(
     for row in rows:
         pairs.setdefault(tuple(row[name] for name in key), {})[row["_side"]] = row
     ordered = sorted(pairs.values(), key=lambda pair: _place(next(iter(pair.values())), table))
-    return tuple(_told(pair, table) for pair in ordered[:MOST_SHOWN])
+    return tuple(_in_words(pair, table) for pair in ordered[:MOST_SHOWN])
 
 
-def _told(pair: Mapping[int, Mapping[str, Any]], table: Table) -> tuple[str, str]:
+def _in_words(pair: Mapping[int, Mapping[str, Any]], table: Table) -> tuple[str, str]:
     text = key_text(next(iter(pair.values())), table)
     if len(pair) == 1:
         return text, "added" if 1 in pair else "removed"

@@ -1,4 +1,4 @@
-"""What a day that was built from a publisher's bytes has otherwise than the publisher signed."""
+"""Differences between a day built from a publisher's bytes and the day that the publisher signed."""
 
 from __future__ import annotations
 

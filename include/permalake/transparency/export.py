@@ -42,7 +42,7 @@ _RETIRED = "retired.json"
 
 @dataclass(frozen=True)
 class Exported:
-    """What an export did: days that the target holds, files written and left as they were, bytes written."""
+    """The result of an export: days in the target, files written and left as they were, bytes written."""
 
     days: int
     written: int
@@ -202,7 +202,7 @@ Check the copy: `permalake verify .{export.options}` compares every table with i
     {export.key}
 
 Not here, as they go on growing after a day is signed: the tables {", ".join(UNSIGNED)}, which hold what
-others told while days were built. `permalake query` over a lake of one's own has them.
+others answered while days were built. `permalake query` over a lake of one's own has them.
 """  # noqa: S608
 
 

@@ -1,4 +1,4 @@
-"""Publications as the feed tells them: what each changed, day by day, with rows and digests."""
+"""Entries of the feed of publications: the changes of each, day by day, with rows and digests."""
 
 from __future__ import annotations
 

@@ -56,18 +56,18 @@ class LandedDay:
 
     @property
     def content(self) -> bytes:
-        """What is kept of it beside its files, as JSON."""
+        """The record kept beside its files, as JSON."""
         kept = ("origin", "url", "manifest", "document", "earlier")
         return json.dumps({name: getattr(self, name) for name in kept}, sort_keys=True).encode()
 
     @property
     def note(self) -> str:
-        """The note that tells where the day was copied from."""
+        """The note on where the day was copied from."""
         return COPIED.format(origin=self.origin, manifest=self.manifest)
 
     @property
     def tables(self) -> Mapping[str, Mapping[str, Any]]:
-        """What the manifest says of each table."""
+        """The manifest's entry on each table."""
         tables: Mapping[str, Mapping[str, Any]] = self.document["tables"]
         return tables
 
@@ -80,7 +80,7 @@ class LandedDay:
 class LandedDays:
     """The landed days of a network.
 
-    ``remarks`` tell which publisher lied or lagged, and why; ``say`` is told them at once.
+    ``remarks`` name the publishers that lied or lagged, and why; ``say`` gets them at once.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class LandedDays:
     ) -> dict[date, LandedDay]:
         """Land the days of start..end from the first publisher that has them; return them by date.
 
-        A publisher that lies or lags is told, and the next is asked. ``force``: those too whose day did not
+        If a publisher lies or lags, the next is asked. ``force``: those too whose day did not
         hold before. ``keep``: what is signed now counts for :meth:`day` from here on.
 
         Raises:
@@ -233,7 +233,7 @@ def news(
 ) -> dict[date, str]:
     """Return the days that their publisher has signed anew since they were copied, with the reason.
 
-    ``copied`` are the notes of published days. Publishers that cannot be read are told, and passed over.
+    ``copied`` are the notes of published days. Publishers that cannot be read are reported, and passed over.
     """
     manifests = {day: noted for day, notes in copied.items() if (noted := copied_manifest(notes))}
     changed: dict[date, str] = {}

@@ -35,7 +35,7 @@ Rows = Callable[[str], ds.Dataset]
 
 
 class SignedDomain(Protocol):
-    """What a manifest needs to know of a domain.
+    """The facts of a domain that a manifest needs.
 
     ``raw_tables``: the tables that hold the input's bytes, from which all others follow. ``evidence_of``
     returns how a day's input was verified, as JSON.

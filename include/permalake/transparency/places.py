@@ -1,4 +1,4 @@
-"""Where a log, its manifests and an export lie: a folder, a bucket, or a web server."""
+"""Places of a log, its manifests and an export: a folder, a bucket, or a web server."""
 
 from __future__ import annotations
 

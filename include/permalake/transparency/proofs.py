@@ -59,7 +59,7 @@ def row_proof(table: str, placed: PlacedRow) -> Json:
 
 @dataclass(frozen=True)
 class ProvenRow:
-    """What a proof has shown.
+    """The result of a proof's check.
 
     Attributes:
         origin: Name of the log.

@@ -1,4 +1,4 @@
-"""What a check has shown, in words for someone who knows neither Merkle trees nor Iceberg."""
+"""The result of a check, in words for someone who knows neither Merkle trees nor Iceberg."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _LONGEST = 400
 """Characters of a text that a report shows."""
 
 UNSIGNED = ("redemptions", "token_custody", "token_prices", "chain_answers", "quarantine")
-"""Tables of what others told while days were built: they grow later, so that no manifest covers them."""
+"""Tables of others' answers while days were built: they grow later, so that no manifest covers them."""
 NOT_COVERED = (
     "prices, and what the nodes of chains answered: the publisher's word, which nobody can check again.",
     f"the tables {', '.join(UNSIGNED[:-1])} and {UNSIGNED[-1]}: not signed, and in no copy.",
     "days that the publisher has not signed, and messages that it may have left out when it built a day.",
 )
-"""What no check of a copy says anything of."""
+"""The limits of any check of a copy."""
 PROVEN, RESTS_ON, REST = "Proven:", "Whom you trust for this:", "Not covered:"
 """Headings of a report."""
 

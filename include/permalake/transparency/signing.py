@@ -128,5 +128,5 @@ def _manifest_of(place: FolderPlace, entry: Entry) -> ManifestOfDay:
 
 
 def _files_path(network: str, day: str) -> str:
-    """Where the names of the data files of a day's last manifest stand: a cache that may be deleted."""
+    """Return the file with the data files' names of a day's last manifest: a cache that may be deleted."""
     return f"{FOLDER}/files/{network}/{day}.json"

@@ -27,7 +27,7 @@ from permalake.transparency.seen import SeenLog, check_consistent, remember, see
 
 @dataclass
 class Checked:
-    """What was compared, by network.
+    """The compared parts, by network.
 
     Attributes:
         log: The log, which agrees with its checkpoint.
@@ -97,7 +97,7 @@ def open_checked(copy: Copy, key: VerifierKey | None) -> Checked:
     origin = _origin(copy)
     before = seen.get(origin)
     if key is not None:
-        trust = "this check was told to trust it"
+        trust = "it was given to this check"
     elif before is not None:
         key, trust = VerifierKey.parse(before.key), f"it is the key that signed the log on {before.at}, too"
     else:

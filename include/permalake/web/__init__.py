@@ -1,1 +1,1 @@
-"""What the routers of the REST API share: problems, paging, responses, parameters, the request's state."""
+"""Shared by the routers of the REST API: problems, paging, responses, parameters, the request's state."""

@@ -1,4 +1,4 @@
-"""What a client would like best, by its Accept header (RFC 9110, section 12.5.1)."""
+"""The media type that a client likes best, by its Accept header (RFC 9110, section 12.5.1)."""
 
 from __future__ import annotations
 

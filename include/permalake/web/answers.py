@@ -1,4 +1,4 @@
-"""What routes answer with, as OpenAPI describes it; no answer is checked against it at run time.
+"""Types of routes' answers, for OpenAPI; no answer is checked against them at run time.
 
 An answer is a ``TypedDict``: the names of its members are those of the JSON, a member that may be absent is
 ``NotRequired``, and the docstring becomes the description. Where an answer is rows of a table, its type
@@ -20,7 +20,7 @@ _UNRESOLVED = "#/answers/"
 _KINDS: dict[Any, int] = {}
 """Types of answers, numbered as routes name them."""
 Responses = dict[int | str, dict[str, Any]]
-"""What OpenAPI says of a route's answers, by status."""
+"""OpenAPI's description of a route's answers, by status."""
 
 Bytes32 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 """32 bytes as bare hex."""

@@ -1,6 +1,6 @@
 """The live head of a network in answers: how far it is, and what it alone has.
 
-Headers tell it, so that foreign dialects keep their shape. A route of :class:`HeadRoute` answers from
+Headers have it, so that foreign dialects keep their shape. A route of :class:`HeadRoute` answers from
 history; what history does not have, it answers from published days and head together. Such an answer is
 marked, and nobody may keep it: the day's own build will replace what it rests on.
 """
@@ -38,7 +38,7 @@ def head_of(request: Request, network: str) -> HeadPosition | None:
     return head_positions(request.app.state.database).get(network)
 
 
-def tell_head(request: Request, network: str, response: Response) -> Response:
+def with_head_headers(request: Request, network: str, response: Response) -> Response:
     """Add the head's last milestone, if it has any, its time and its lag in seconds, if there is a head."""
     if position := head_of(request, network):
         if position.index is not None:
@@ -52,7 +52,7 @@ def current_with_head(lake: RequestLake, content: Any) -> Response:
     """Return JSON of a published state with the head's headers, a 304 too."""
     # Its tag differs from that of the state alone, which is answered without this function.
     also_shows(lake.request, "head")
-    return tell_head(lake.request, lake.network, lake.current(content))
+    return with_head_headers(lake.request, lake.network, lake.current(content))
 
 
 class HeadRoute(APIRoute):

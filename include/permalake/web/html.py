@@ -74,7 +74,7 @@ def page(
     Args:
         request: Accepts JSON, or names ``format=json``, for JSON; ``format=csv&list=NAME`` for a list of it,
             or ``format=parquet``.
-        publication: Number of the state that the JSON is of; None where it also tells of unpublished days.
+        publication: Number of the state that the JSON is of; None where it also has unpublished days.
         template: Name of the template in one of ``folders``.
         content: What the page shows, as JSON values; the template sees each of them.
         folders: Templates beside those of :data:`SITE`.

@@ -1,4 +1,4 @@
-"""How a domain adds its routes to the REST API.
+"""Mounts: a domain's routes in the REST API.
 
 A domain names a function in its declaration, ``Domain(…, routes="permalake.iota.rest.mounts:mounts")``; it is
 imported when the server starts. It returns a :class:`Mount` for each router and network::

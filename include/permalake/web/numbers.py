@@ -41,7 +41,7 @@ def dollars(value: float | Decimal | str | None) -> str:
 
 @dataclass(frozen=True)
 class CoinUnit:
-    """How amounts of a network are told: its ticker, and how many decimals of base tokens a coin has."""
+    """The form of a network's amounts: its ticker, and how many decimals of base tokens a coin has."""
 
     ticker: str
     decimals: int

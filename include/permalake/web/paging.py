@@ -33,7 +33,7 @@ Day = date
 
 
 LIMIT = "A number above the server's limit, 1000 unless it is configured, counts as the limit."
-"""What every parameter says that asks for a number of items."""
+"""The description of every parameter for a number of items."""
 
 
 class NoQuery(BaseModel):

@@ -3,7 +3,7 @@
 A block, a message or a proof is immutable: its ETag is that of the edition (the lake's id, and the settings
 that show) and the request. A list or a ledger state depends on the published state too: the publication's
 number goes into its ETag. So a repeated request with ``If-None-Match`` gets 304 without a look at the lake. A
-page tells of other things too, such as today's date: its ETag follows from its bytes.
+page shows other things too, such as today's date: its ETag follows from its bytes.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def current_json(request: Request, publication: int | None, content: Any) -> Res
 def current(request: Request, publication: int | None, content: bytes, media_type: str) -> Response:
     """Return an answer that holds for the published state of that number.
 
-    None where it also tells of what no publication moves, such as runs: its ETag follows from its bytes.
+    None where it also shows what no publication moves, such as runs: its ETag follows from its bytes.
     """
     if publication is None:
         return _answer(request, _digest(hashlib.sha256(content).hexdigest()), _CHECK, content, media_type)

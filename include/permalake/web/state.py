@@ -30,7 +30,7 @@ _KEPT_BY = ("", "kept rows")
 
 @dataclass(frozen=True)
 class _KeptRows:
-    """What identifies the rows of a statement in one published state, and how to read them."""
+    """The key of a statement's rows in one published state, and how to read them."""
 
     network: str
     sql: str
@@ -64,7 +64,7 @@ class RequestLake:
 
     @property
     def deadline(self) -> float:
-        """When the request's time is up, as of :func:`time.monotonic`."""
+        """The end of the request's time, as of :func:`time.monotonic`."""
         return self._deadline
 
     def arrow(self, sql: str, parameters: Mapping[str, Any] | None = None, **scans: Scan) -> pa.Table:

@@ -35,7 +35,7 @@ class BridgeDerivation:
     def __init__(self, settings: Settings, network: str) -> None:
         self._network = network
         self._reference = load_reference(settings.wormhole.reference if settings.wormhole else None)
-        self._told: set[str] = set()
+        self._of_publisher: set[str] = set()
         self._used: set[str] = set()
         self._messages = 0
 
@@ -69,12 +69,12 @@ class BridgeDerivation:
 
     def rests_on(self) -> Iterator[str]:
         """Yield whose keys it rests on."""
-        set_numbers = sorted(self._used - self._told, key=int)
+        set_numbers = sorted(self._used - self._of_publisher, key=int)
         if set_numbers:
             yield f"guardian sets {', '.join(set_numbers)}, as this machine's reference data has them."
-        if self._told:
+        if self._of_publisher:
             yield (
-                f"guardian sets {', '.join(sorted(self._told, key=int))}, which the publisher "
+                f"guardian sets {', '.join(sorted(self._of_publisher, key=int))}, which the publisher "
                 "alone names: compare their guardians with Wormhole's own word."
             )
 
@@ -97,7 +97,7 @@ class BridgeDerivation:
             self._used.add(index)
             if int(index) not in sets:
                 sets[int(index)] = guardians
-                self._told.add(index)
+                self._of_publisher.add(index)
             elif guardians and sets[int(index)] != guardians:
                 raise UnderivedError(
                     f"{self._network} {day.date}: the manifest's guardian set {index} is not the known one: "

@@ -1,4 +1,4 @@
-"""How the input of a day of Wormhole was verified, for the day's manifest."""
+"""The verification of a Wormhole day's input, for the day's manifest."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ FILES = (
     "governor_limits.csv",
 )
 DOLLAR = "usd"
-"""What a stablecoin stands for in ``stand_ins.csv``."""
+"""The mark of a stablecoin in ``stand_ins.csv``."""
 TokenId = tuple[int, str]
 """Chain and 32-byte address in hex: the identity of a token, whatever its symbol."""
 
@@ -74,7 +74,7 @@ class Token:
 
 @dataclass(frozen=True)
 class GovernorLimit:
-    """What the guardians' governor lets through from a chain in 24 hours (USD), from a day on.
+    """The guardians' governor's limit on a chain in 24 hours (USD), from a day on.
 
     Transfers of ``big`` dollars or more wait for a day and do not count; 0 or None: no transfer is big. A
     ``daily`` of None: the chain is not governed.

@@ -31,14 +31,14 @@ class TokenMetadata(NamedTuple):
 
 @lru_cache(1024)
 def nft_metadata(raw: bytes) -> NftMetadata:
-    """Return what immutable metadata tells of an NFT (TIP-27); no fields where it is not IRC-27."""
+    """Return the fields of an NFT's immutable metadata (TIP-27); none where it is not IRC-27."""
     body = _object(raw, "IRC27")
     return NftMetadata(*(_text(body.get(name)) for name in ("collectionName", "name", "uri")))
 
 
 @lru_cache(1024)
 def token_metadata(raw: bytes) -> TokenMetadata:
-    """Return what a foundry's immutable metadata tells of its token (TIP-30)."""
+    """Return the fields of a token in its foundry's immutable metadata (TIP-30)."""
     body = _object(raw, "IRC30")
     decimals = body.get("decimals")
     is_valid = type(decimals) is int and 0 <= decimals <= _MAX_DECIMALS

@@ -40,7 +40,7 @@ def undecodable(milestone: int, error: Exception) -> Problem:
 
 @dataclass(slots=True)
 class ConeState:
-    """What is already referenced when the next milestone is looked at."""
+    """The blocks already referenced when the next milestone is looked at."""
 
     look_back: int = LOOK_BACK
     referenced: dict[bytes, int] = field(default_factory=dict)  # block id → milestone index

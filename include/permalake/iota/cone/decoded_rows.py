@@ -153,7 +153,7 @@ def loose_rows(raw: pa.Array, protocol: Protocol, bech32_hrp: str) -> pa.Table:
 def _contents(
     batch: MilestoneBatch, order: np.ndarray, ledger: SpentOutputs, rules: ConeRules
 ) -> dict[str, pa.Array]:
-    """Return the columns that tell what is in the blocks of some rows, wherever in the tangle they are."""
+    """Return the columns of the contents of some rows' blocks, wherever in the tangle these are."""
     decoded, transactions = batch.decoded, batch.decoded.transactions
     transaction_of = np.full(len(batch.blocks), -1, np.int64)
     transaction_of[transactions.block] = np.arange(len(transactions.block))

@@ -1,4 +1,4 @@
-"""What is known of the outputs that conflicting transactions would consume, and the reasons that follow.
+"""The history of the outputs that conflicting transactions would consume, and the reasons that follow.
 
 The range's created and consumed outputs tell of them, and the published days before where a source gives no
 reasons. A task holds the few rows that meet its transactions' inputs; the rest it reads past.
@@ -66,7 +66,7 @@ def resolved(
 
 @dataclass(frozen=True)
 class KnownOutputs:
-    """What is known of some outputs, a row each.
+    """The history of some outputs, a row each.
 
     Attributes:
         output_id: Their ids.
@@ -79,7 +79,7 @@ class KnownOutputs:
 
     @classmethod
     def of(cls, touched: Iterable[pa.Table], output_ids: pa.BinaryArray) -> Self:
-        """Return what rows of touched outputs tell of these ones, whose ids are distinct."""
+        """Return the history of these outputs, whose ids are distinct, from rows of touched outputs."""
         rows = pa.concat_tables(touched).combine_chunks()
         at = pc.index_in(rows["output_id"], output_ids).combine_chunks().to_numpy()
         milestone, index = (rows[name].to_numpy().astype(np.int64) for name in KEY)

@@ -1,4 +1,4 @@
-"""The ledger of earlier days, as the published tables tell it: outputs created and consumed before a day."""
+"""The ledger of earlier days, from the published tables: outputs created and consumed before a day."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class EarlierOutputs:
     def rows(self, output_ids: pa.BinaryArray) -> Iterator[pa.Table]:
         """Yield what created and consumed some outputs, as rows of touched outputs (:data:`TOUCHED`).
 
-        They stand at the beginning of their milestone: the tables tell no place within it.
+        They stand at the beginning of their milestone: the tables have no place within it.
         """
         with_these_ids = pc.field("output_id").isin(hex_slices(*load(output_ids)))
         for table in self.created:

@@ -326,17 +326,17 @@ def _absent_parents(prover: _Prover, cone: Cone) -> Iterator[tuple[int, bytes, i
 
 
 def _fill_states(prover: _Prover, cone: Cone) -> None:
-    """Where the source tells no state: included is the first message of each transaction that consumed."""
+    """Where the source gives no state, the first message of each transaction that consumed is included."""
     batch, order = prover.batch, cone.order
     state = batch.blocks.state
-    untold = order[state[order] < 0]
-    if not len(untold):
+    stateless = order[state[order] < 0]
+    if not len(stateless):
         return
-    is_transaction = batch.decoded.payload_kind[untold] == payload.TRANSACTION
-    state[untold[~is_transaction]] = InclusionState.NO_TRANSACTION
+    is_transaction = batch.decoded.payload_kind[stateless] == payload.TRANSACTION
+    state[stateless[~is_transaction]] = InclusionState.NO_TRANSACTION
     spenders = set(prover.spenders(cone.milestone.index))
     transactions = batch.decoded.transactions
-    for row in untold[is_transaction].tolist():
+    for row in stateless[is_transaction].tolist():
         at = int(transactions.block.searchsorted(row))
         transaction_id = transactions.transaction_id[at].tobytes()
         state[row] = InclusionState.INCLUDED if transaction_id in spenders else InclusionState.CONFLICTING

@@ -37,7 +37,7 @@ _ROWS = 10_000
 
 
 class Packing(Protocol):
-    """What tasks that read records return of them, and its schema."""
+    """The form in which tasks return the records that they read, and its schema."""
 
     @property
     def schema(self) -> t.StructType:

@@ -32,7 +32,7 @@ _SMALLEST, _LARGEST = 64, 4096
 
 
 class Sink(Protocol):
-    """What a task does with decoded rows, and the schema of what it returns."""
+    """A task's work on decoded rows, and the schema of its result."""
 
     @property
     def schema(self) -> StructType | str:

@@ -1,4 +1,4 @@
-"""What the cone knows of a network and of the days that are built."""
+"""The rules of a network, and the days that are built, for the cone."""
 
 from __future__ import annotations
 

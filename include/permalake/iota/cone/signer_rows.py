@@ -1,4 +1,4 @@
-"""Signers of conflicting transactions: nothing in the ledger tells whose funds they tried to move."""
+"""Signers of conflicting transactions: the ledger does not show whose funds they tried to move."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Native tokens of the decoded frame: what outputs hold, what foundries mint, and what metadata tells."""
+"""Native tokens of the decoded frame: holdings of outputs, amounts that foundries mint, and metadata."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def _states_before(batch: MilestoneBatch, ledger: SpentOutputs) -> dict[tuple[in
 
 
 def described(outputs: Outputs, rows: np.ndarray) -> dict[str, pa.Array]:
-    """Return what immutable metadata tells of NFTs and foundries among ``rows``, null for others."""
+    """Return the immutable metadata of NFTs and foundries among ``rows``, null for others."""
     nfts = np.flatnonzero(outputs.kind[rows] == NFT)
     foundries = np.flatnonzero(outputs.kind[rows] == FOUNDRY)
     of_nfts = [nft_metadata(raw) for raw in _immutable(outputs, rows[nfts])]

@@ -31,7 +31,7 @@ class ColumnsByName(Protocol):
     """Decoded rows; their columns by name."""
 
     def __len__(self) -> int:
-        """How many rows there are."""
+        """Return the number of rows."""
 
     def __getitem__(self, column: str) -> pa.Array:
         """Return a column."""

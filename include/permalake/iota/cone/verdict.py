@@ -1,4 +1,4 @@
-"""What the cone found wrong: queries over the ``problems`` it landed, and which days it keeps unpublished."""
+"""Problems that the cone found: queries over them, and the days that they keep unpublished."""
 
 from __future__ import annotations
 

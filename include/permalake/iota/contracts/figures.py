@@ -1,4 +1,4 @@
-"""What the pages show of an IOTA network."""
+"""Figures and charts of an IOTA network's pages."""
 
 from __future__ import annotations
 

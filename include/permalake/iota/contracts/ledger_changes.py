@@ -9,7 +9,7 @@ KINDS = ("basic", "alias", "foundry", "nft", "legacy", "treasury")
 CONDITIONS = ("timelock", "expiration", "storage_deposit_return")
 SIDES = ("created", "consumed")
 KEY_BYTES, METADATA_BYTES = 34, 40
-"""What an output takes beside its own bytes: its id, and block id, milestone index and time (TIP-19)."""
+"""Bytes that an output takes beside its own: its id, and block id, milestone index and time (TIP-19)."""
 DATA_WEIGHT, KEY_WEIGHT = 1, 10
 """Factors of a data byte and of a key byte in an output's virtual size (TIP-19)."""
 

@@ -54,7 +54,7 @@ _OF_ADDRESSES = _values(
         )
     ),
 )
-# The number of messages only: what their transactions move no table tells by message.
+# The number of messages only: no table has the amounts that their transactions move by message.
 _OF_TAGS = _values("tags", "tag", {TAG_METRICS[0]: "1"})
 
 

@@ -1,6 +1,6 @@
 """The writer of an IOTA network's live head into Cassandra: rows that vanish unless a day replaces them.
 
-Cassandra itself tells what it has of the milestones: ``sync``, written last, which vanishes before their rows
+Cassandra itself lists the milestones that it has: in ``sync``, written last, which vanishes before their rows
 do and brings them again. What it has of the messages above is noted in the catalog.
 """
 
@@ -78,7 +78,7 @@ class CassandraHead:
     def bring(self) -> int:
         """Write what Cassandra lacks, a batch of milestones at most; return how many are left.
 
-        What fails is told on one line, and tried again with a later batch.
+        A failure is logged on one line; a later batch tries again.
         """
         if not self._must_ask() and self._head.locations() == self._written:
             return 0

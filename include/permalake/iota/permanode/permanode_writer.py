@@ -67,7 +67,7 @@ Task = Callable[[], None]
 
 @dataclass(frozen=True)
 class _Views:
-    """What a batch is written from: its days as they were and as they are, and all days of the lake."""
+    """The input of a batch: its days as they were and as they are, and all days of the lake."""
 
     batch: StoreBatch
     before: list[Pinned]

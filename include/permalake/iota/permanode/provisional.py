@@ -1,4 +1,4 @@
-"""What Cassandra has of the messages above a live head: noted in the catalog before their rows are written.
+"""The messages above a live head that Cassandra has: noted in the catalog before their rows are written.
 
 So whoever comes later, the next batch or a day, finds every row that must go, whatever was killed in between.
 Only a holder of the store's lease may write or clear.

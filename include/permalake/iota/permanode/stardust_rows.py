@@ -175,4 +175,4 @@ STARDUST_ROWS: dict[str, Rows] = {
     },
     "sync": sync,
 }
-"""How each table of the Stardust schema is made."""
+"""The function that makes each table of the Stardust schema."""

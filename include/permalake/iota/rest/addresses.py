@@ -116,7 +116,7 @@ def address(lake: PublishedLake, text: Bech32, query: Nothing) -> Response:  # n
 
 @router.get("/addresses/{bech32}/outputs", responses=answer(Enveloped[AddressOutputs]))
 def outputs(lake: PublishedLake, text: Bech32, query: Annotated[OutputsQuery, Query()]) -> Response:
-    """List the outputs of an address, unspent ones unless told otherwise."""
+    """List the outputs of an address, only unspent ones by default."""
     return _outputs(lake, _of_bech32(lake, text), query)
 
 

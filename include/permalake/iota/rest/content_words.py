@@ -46,7 +46,7 @@ _LABELS = {
     "url": "Link",
     "logoUrl": "Logo",
 }
-"""Members of both standards that a page tells, and what it calls them."""
+"""Members of both standards that a page shows, and their labels there."""
 _MOST_TRAITS = 100
 _SPACES = "\n\r\t"
 

@@ -44,7 +44,7 @@ OutputIndex = Annotated[
 
 
 class ChrysalisNodeInfo(TypedDict):
-    """What a Chrysalis node tells of itself (TIP-13); rates are zeros, which finished days do not have."""
+    """A Chrysalis node's information on itself (TIP-13); rates are zeros, which finished days do not have."""
 
     name: str
     version: str
@@ -106,7 +106,7 @@ class ChrysalisTreasury(TypedDict):
 
 @router.get("/info", responses=answer(Enveloped[ChrysalisNodeInfo]))
 def info(lake: PublishedLake, query: Nothing) -> Response:  # noqa: ARG001
-    """Return what the network is and how far it is published; headers tell how far its live head is."""
+    """Return what the network is and how far it is published; headers have the end of its live head."""
     network = lake.settings.network(lake.network)
     parameters = node_parameters(lake.network, network)
     last = ledger.milestone(lake, ledger.ledger_index(lake))

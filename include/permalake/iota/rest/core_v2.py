@@ -57,7 +57,7 @@ router = APIRouter(tags=["core v2"], responses=documented(), route_class=HeadRou
 
 @router.get("/info", responses=answer(StardustNodeInfo))
 def info(lake: PublishedLake, query: Nothing) -> Response:  # noqa: ARG001
-    """Return what the network is and how far it is published; headers tell how far its live head is."""
+    """Return what the network is and how far it is published; headers have the end of its live head."""
     network = lake.settings.network(lake.network)
     parameters = node_parameters(lake.network, network)
     last = ledger.milestone(lake, ledger.ledger_index(lake))

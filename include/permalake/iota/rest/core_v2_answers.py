@@ -78,7 +78,7 @@ class NodeMetrics(TypedDict):
 
 
 class StardustNodeInfo(TypedDict):
-    """What a Stardust node tells of itself (TIP-25)."""
+    """A Stardust node's information on itself (TIP-25)."""
 
     name: str
     version: str

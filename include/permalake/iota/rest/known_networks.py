@@ -53,11 +53,11 @@ def node_parameters(name: str, network: NetworkSettings) -> NodeParameters:
 
 
 _MEGA = 6
-"""Zeros of the prefix that wallets of networks with metric prefixes tell amounts in: MIOTA."""
+"""Zeros of the prefix in which wallets of networks with metric prefixes show amounts: MIOTA."""
 
 
 def coin(settings: Settings, name: str) -> CoinUnit:
-    """Return the coin in which pages tell amounts of a network."""
+    """Return the coin in which pages show a network's amounts."""
     token = node_parameters(name, settings.network(name)).base_token
     assert token is not None  # noqa: S101
     decimals = _MEGA if token.use_metric_prefix and not token.decimals else token.decimals

@@ -140,7 +140,7 @@ def ed25519_outputs(lake: PublishedLake, value: Ed25519, query: Annotated[OwnedQ
 
 @router.get("/addresses/{bech32}/outputs", responses=answer(Enveloped[AddressOutputs]))
 def outputs(lake: PublishedLake, text: Bech32, query: Annotated[OwnedQuery, Query()]) -> Response:
-    """List the outputs of any kind that an address owns or owned, spent ones too unless told otherwise."""
+    """List the outputs of any kind that an address owns or owned, spent ones too by default."""
     return _outputs(lake, text, query)
 
 

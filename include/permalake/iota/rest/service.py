@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 
 from permalake.stores.readers import StoreReaders
 from permalake.web.answers import answer
-from permalake.web.head import tell_head
+from permalake.web.head import with_head_headers
 from permalake.web.paging import NoQuery
 from permalake.web.problems import documented
 from permalake.web.state import PublishedLake
@@ -35,12 +35,12 @@ class NodeRoutes(TypedDict):
 def health(lake: PublishedLake) -> Response:
     """Answer 200 once a day of the network is published and its store answers, else 503, never by its age.
 
-    Headers tell how far its live head is.
+    Headers have the end of its live head.
     """
     stores: StoreReaders = lake.request.app.state.stores
     published = lake.snapshot.days(lake.network, "date_cache")
     response = Response(status_code=200 if published and stores.answer(lake.network) else 503)
-    return tell_head(lake.request, lake.network, response)
+    return with_head_headers(lake.request, lake.network, response)
 
 
 @router.get("/api/routes", responses={**documented(), **answer(NodeRoutes)})

@@ -1,1 +1,1 @@
-"""Where milestones come from: archives, chronicle logs, nodes."""
+"""Sources of milestones: archives, chronicle logs, nodes."""

@@ -1,7 +1,7 @@
 """Lines of an ``archive_rest`` directory to records, many at once.
 
-What :mod:`~permalake.iota.sources.archive_lines` does line by line, for lines that all have the shape of
-their file; it has the say about the others.
+This module does the work of :mod:`~permalake.iota.sources.archive_lines`, whole columns at a time, for
+lines that all have the shape of their file. That module decides about all other lines.
 """
 
 from __future__ import annotations

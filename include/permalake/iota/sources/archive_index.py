@@ -1,4 +1,4 @@
-"""What each milestones file spans, remembered, so that a day's cost does not grow with history."""
+"""The spans of milestones files, remembered, so that a day's cost does not grow with history."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from permalake.iota.sources.milestone_times import I64, Span, span_of
 from permalake.pipeline.line_files import LONGEST_LINE, Damage, LineRange, line_ranges, read_lines
 from permalake.pipeline.line_tasks import range_frame, ranges_in
 
-# (milestone index, time [unix s]) of a line; None when the line does not tell both.
+# (milestone index, time [unix s]) of a line; None when the line does not have both.
 ReadTime = Callable[[bytes], tuple[int, int] | None]
 
 _SPANS = "path binary, first long, last long, earliest long, latest long, damage string"
@@ -50,7 +50,7 @@ class FileTimes:
 
 @dataclass(frozen=True, slots=True)
 class FileSpan:
-    """What a file spans (None: it has no milestone), and why it breaks off, if it does."""
+    """The span of a file (None: it has no milestone), and why it breaks off, if it does."""
 
     span: Span | None
     damage: str | None = None

@@ -54,7 +54,7 @@ def load_json(line: bytes) -> Any:
 def archive_rows(lines: Iterable[bytes | Damage], kind: Record, fallback: int) -> Iterator[Row]:
     """Yield a record of ``kind`` for every line.
 
-    What is none belongs to milestone ``fallback`` unless it tells its own.
+    A line that is none belongs to milestone ``fallback`` unless it names its own.
     """
     shape = _SHAPES[kind]
     for line in lines:
@@ -68,7 +68,7 @@ def archive_rows(lines: Iterable[bytes | Damage], kind: Record, fallback: int) -
 
 
 def milestone_time(line: bytes) -> tuple[int, int] | None:
-    """Return (milestone index, time [unix s]) of a milestones line; None when it does not tell both.
+    """Return (milestone index, time [unix s]) of a milestones line; None when it does not have both.
 
     The index is the line's own; the time is the payload's: u32 on Stardust, u64 on Chrysalis.
     """

@@ -32,7 +32,7 @@ from permalake.spark.sizes import BROADCAST_ROWS
 
 @dataclass(frozen=True, slots=True)
 class PublishedLedger:
-    """What the lake has published of a network: its dates, and a table by name."""
+    """The published days of a network: their dates, and a table by name."""
 
     dates: Callable[[], set[date]]
     table: Callable[[str], DataFrame]

@@ -75,7 +75,7 @@ MESSAGE = pa.schema(
 
 
 def milestone_time(line: bytes) -> tuple[int, int] | None:
-    """Return (milestone index, time [unix s]) of a line; None when it does not tell both."""
+    """Return (milestone index, time [unix s]) of a line; None when it does not have both."""
     try:
         document = load_json(line)
         index, time = document["milestone_index"], document["milestone"]["essence"]["timestamp"]
@@ -87,7 +87,7 @@ def milestone_time(line: bytes) -> tuple[int, int] | None:
 def packed(lines: Iterable[bytes | Damage], fallback: int) -> Iterator[pa.RecordBatch]:
     """Yield records (:data:`PACKED`, without origin) of lines.
 
-    What is none belongs to milestone ``fallback`` unless it tells its own.
+    A line that is none belongs to milestone ``fallback`` unless it names its own.
     """
     waiting: list[Row] = []
     for line in lines:

@@ -1,4 +1,4 @@
-"""What the days of an IOTA network are built from."""
+"""The inputs of an IOTA network's days."""
 
 from __future__ import annotations
 

@@ -125,6 +125,6 @@ def decoded_days(
     return decoded(partial(source.records, readable), rules, sink)
 
 
-def tells_no_reasons(network: NetworkSettings) -> bool:
+def has_no_reasons(network: NetworkSettings) -> bool:
     """Return whether the source gives no conflict reasons, so that published tables have to help."""
     return network.source == "chronicle"

@@ -1,4 +1,4 @@
-"""What the lake's tables hold of days, as records of a source: ids, orders and states in them are claims."""
+"""Days of the lake as records of a source: the ids, orders and states in them are claims."""
 
 from __future__ import annotations
 

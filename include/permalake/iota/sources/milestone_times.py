@@ -168,7 +168,7 @@ def _add_small_steps(index: I64, time: I64, fits: npt.NDArray[np.bool_]) -> None
 
 
 def _drop_far_ones(index: I64, time: I64, fits: npt.NDArray[np.bool_]) -> None:
-    """Where an index runs ahead of any clock, keep the side with more milestones."""
+    """Keep the side with more milestones where an index runs ahead of any clock."""
     while True:
         rows = np.flatnonzero(fits)
         ahead = np.diff(index[rows]) - np.maximum(np.diff(time[rows]), 0)

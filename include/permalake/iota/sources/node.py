@@ -26,7 +26,7 @@ from permalake.net.http import RequestRejectedError, RetryPolicy, UnavailableErr
 
 # What no build has asked for this long is not kept any longer.
 _KEEP_SECONDS = 24 * 3_600.0
-# Reasons that say that the node lacks something, not that what it told is wrong.
+# Reasons of answers that the node lacks, not of wrong ones.
 _LACKS = ("milestone_gap", "milestone_missing", "parent_missing", "consumed_missing")
 
 

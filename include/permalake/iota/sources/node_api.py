@@ -1,4 +1,4 @@
-"""What a node's REST API says, in both dialects: v1 (Chrysalis, TIP-13) and core v2 (Stardust, TIP-25).
+"""Answers of a node's REST API, in both dialects: v1 (Chrysalis, TIP-13) and core v2 (Stardust, TIP-25).
 
 Bytes are asked for where the API has them, and JSON is packed where it has not. Answers that prove themselves
 (a block by its id, a payload by its form) are checked at once, so that a broken one is asked for again.
@@ -100,7 +100,7 @@ class Signed:
 
 @dataclass(frozen=True, slots=True)
 class BlockState:
-    """What a node knows of a block besides its bytes; ``milestone`` references it (None: none yet)."""
+    """The state of a block at a node; ``milestone`` references it (None: none yet)."""
 
     milestone: int | None
     state: InclusionState | None
@@ -144,7 +144,7 @@ class NodeApi(ABC):
 
     @abstractmethod
     def tips(self) -> list[bytes]:
-        """Return ids of some blocks that no block approves yet; none where the node does not tell."""
+        """Return ids of some blocks that no block approves yet; none where the node does not list them."""
 
     @abstractmethod
     def changes(self, index: int) -> tuple[list[bytes], list[bytes]] | None:

@@ -1,4 +1,4 @@
-"""What was fetched from a node, kept on disk: Parquet files of records per stretch of milestones.
+"""Records fetched from a node, kept on disk: Parquet files per stretch of milestones.
 
 A stretch is ``STRETCH`` milestones, aligned. While one is fetched, its records are put down in small pieces;
 at its end they become one file, named after the milestones that it holds complete. Every file is renamed into
@@ -53,7 +53,7 @@ class NodeCache:
         self.root = root
 
     def _folder(self, stretch: int) -> Path:
-        """Where the records of a stretch lie."""
+        """Return the file of a stretch's records."""
         return self.root / f"{stretch:08d}"
 
     def whole(self, stretch: int) -> Whole | None:

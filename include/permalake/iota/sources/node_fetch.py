@@ -32,7 +32,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Landed:
-    """Where a stretch was landed, or why it was not."""
+    """The place where a stretch was landed, or why it was not."""
 
     stretch: int
     path: str | None

@@ -1,4 +1,4 @@
-"""When a node's milestones were: finding days with as few calls as it takes."""
+"""Times of a node's milestones: days are found with as few calls as it takes."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Timeline:
         return lower
 
     def save(self) -> None:
-        """Remember what was told."""
+        """Remember the node's answers."""
         if self._asked:
             self._file.parent.mkdir(parents=True, exist_ok=True)
             scratch = self._file.with_name(f"{uuid4().hex}.scratch")

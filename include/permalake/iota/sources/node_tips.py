@@ -1,6 +1,6 @@
 """Walks from a node's tips down to what milestones reference: the blocks that none references yet.
 
-A node tells a few of its tips at a time, so a walk finds a part; those that follow find the rest. What a node
+A node lists a few of its tips at a time, so a walk finds a part; those that follow find the rest. What a node
 does not answer, or not in time, is left to the next walk.
 """
 
@@ -20,7 +20,7 @@ _Answer = tuple[BlockState, bytes | None] | None
 
 @dataclass(slots=True)
 class TipCone:
-    """What a walk has found: the bytes of ``unreferenced`` blocks and the ids of ``referenced`` ones."""
+    """The result of a walk: the bytes of ``unreferenced`` blocks and the ids of ``referenced`` ones."""
 
     unreferenced: dict[bytes, bytes] = field(default_factory=dict)
     referenced: set[bytes] = field(default_factory=set)
@@ -52,7 +52,7 @@ class TipWalk:
         self._cone = TipCone()
 
     def run(self) -> TipCone:
-        """Walk until everything is seen or a limit is reached; empty if the node tells no tips."""
+        """Walk until everything is seen or a limit is reached; empty if the node lists no tips."""
         try:
             self._visit(self._api.tips())
         except _FAILURES:

@@ -31,7 +31,7 @@ _ID = 34
 
 @dataclass(slots=True)
 class _Held:
-    """What is there of a stretch."""
+    """The part of a stretch that is there."""
 
     milestones: dict[int, dict[str, Any]] = field(default_factory=dict)
     blocks: dict[bytes, dict[str, Any]] = field(default_factory=dict)

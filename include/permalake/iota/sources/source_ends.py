@@ -1,4 +1,4 @@
-"""Where a source of files ended when a day was built, and whether it goes on now; without Spark."""
+"""The end of a source of files when a day was built, and whether it goes on now; without Spark."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CHRONICLE_FILE = re.compile(r"(\d+)to(\d+)\.log(\.gz)?")
 def continued(notes: Mapping[date, Sequence[str]], goes_beyond: Callable[[int], bool]) -> dict[date, str]:
     """Return why days whose notes say that the source ended in them are stale: the source goes on now.
 
-    ``goes_beyond`` tells whether the source has a later milestone than a given one.
+    ``goes_beyond`` returns whether the source has a later milestone than a given one.
     """
     ends = {}
     for day, lines in notes.items():

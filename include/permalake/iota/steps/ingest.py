@@ -21,8 +21,8 @@ from permalake.iota.sources.iota_source import (
     IotaSource,
     day_notes,
     decoded_days,
+    has_no_reasons,
     open_source,
-    tells_no_reasons,
 )
 from permalake.iota.sources.source_ends import continued
 from permalake.iota.steps.table_writer import LANDED, PENDING, TOUCHED_OUTPUTS, TableWriter
@@ -130,7 +130,7 @@ def resolve(context: StepContext, written: Written, writer: TableWriter, first: 
     """
     network, reader = context.work.settings.network(context.arguments.network), context.work.reader
     before = partial(reader.dataset, context.arguments.network, last=first - timedelta(days=1))
-    earlier = EarlierOutputs.of(before, network.protocol) if tells_no_reasons(network) else None
+    earlier = EarlierOutputs.of(before, network.protocol) if has_no_reasons(network) else None
     resolve_conflicts(context.spark, written, network, writer, earlier)
 
 

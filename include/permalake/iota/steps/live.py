@@ -135,7 +135,7 @@ class IotaHead:
         landing = f"{self._work.settings.lake.warehouse}/_attempts/live_{uuid4().hex[:12]}"
         try:
             written = self._proven(days, landing)
-            rows = self._told(written, days)
+            rows = self._landed_rows(written, days)
         finally:
             remove_folder(landing)
         milestones = pa.Table.from_pylist(rows["milestones"], schema=_MILESTONE.arrow)
@@ -168,7 +168,7 @@ class IotaHead:
         resolve(context, written, writer, days[0].date)
         return written
 
-    def _told(self, written: Written, days: Sequence[MilestoneDay]) -> dict[str, list[dict[str, Any]]]:
+    def _landed_rows(self, written: Written, days: Sequence[MilestoneDay]) -> dict[str, list[dict[str, Any]]]:
         """Return the milestones, and the messages that carry one.
 
         Raises:

@@ -29,7 +29,7 @@ LANDED = {MILESTONES: ARROW, PENDING: ARROW, PROBLEMS: ARROW, TOUCHED_OUTPUTS: T
 
 @dataclass(frozen=True)
 class TableWriter:
-    """What a task does with decoded rows: it writes the tables that follow from them, and lands the rest.
+    """A task's work on decoded rows: it writes the tables that follow from them, and lands the rest.
 
     ``landing`` is the folder of what is landed, ``v_byte_cost`` the rent per weighted byte (base tokens),
     ``file_io`` the properties of the access to object storage.

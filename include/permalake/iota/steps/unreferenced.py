@@ -1,4 +1,4 @@
-"""What no milestone references yet, in the live head: added as the node tells it, gone once one does.
+"""Messages that no milestone references yet, in the live head: added as the node lists them.
 
 All rows of the table lie in one file, of the first day that may have them: a batch, or a walk from the tips,
 writes it anew. So a message leaves in the transaction that adds it as a referenced one, or that publishes a
@@ -27,7 +27,7 @@ from permalake.lake.task_files import WrittenFile
 
 NAME = UNREFERENCED_MESSAGES.name
 AGE = timedelta(days=1)
-"""How long a message is in the head while no milestone references it, as long as the permanode's rows."""
+"""The time that a message is in the head while no milestone references it: that of the permanode's rows."""
 _PAUSE_SECONDS = 3.0
 _MOST = 20_000
 _MOST_PASSED = 500_000
@@ -124,7 +124,7 @@ class UnreferencedMessages:
         return rows.filter(is_young)
 
     def _recall(self, last: int) -> None:
-        """Pass what the last milestones reference, once: a node that restarts may tell it as unreferenced."""
+        """Pass what the last milestones reference, once: a node that restarts may list it as unreferenced."""
         if self._has_recalled:
             return
         recent = pc.field("milestone_index") > last - self._network.look_back

@@ -1,8 +1,8 @@
-"""Carried figures: where a history begins and is cut, and sums up to each day's end.
+"""Carried figures: the beginnings of histories, and sums up to each day's end.
 
 A day continues from the day before it in the lake. Where milestones are missing between them, the history is
-cut: a new chapter begins, whose figures count from its first milestone. Queries have counted a few numbers
-per day before; this module is plain Python.
+cut: a new chapter begins, whose figures count from its first milestone. This module is plain Python
+over a few numbers per day, which queries have counted before.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Ending:
 
     @property
     def totals(self) -> dict[str, Any]:
-        """What later days compare of their rows of ``ledger_totals``."""
+        """The columns of ``ledger_totals`` that later days compare."""
         return {
             "date": self.day,
             "since_milestone": self.since_milestone,

@@ -67,7 +67,7 @@ class StateRules:
 
 @dataclass(frozen=True, slots=True)
 class PublishedState:
-    """What carried tables follow from, as far as it is a few rows a day.
+    """The inputs of carried tables, as far as they are a few rows a day.
 
     Attributes:
         days: (date, first milestone, last milestone) of the days to carry, in order.

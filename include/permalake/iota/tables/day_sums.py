@@ -131,7 +131,7 @@ def ledger_sums(included: DecodedRows, receipts: DecodedRows, v_byte_cost: int |
 
 
 def ledger_sums_of(moves: pa.Table, v_byte_cost: int | None) -> pa.Table:
-    """Return the same of outputs by name of their kind and side.
+    """Return the sums of outputs by kind and side.
 
     ``moves`` are outputs with ``date``, ``kind``, ``side``, ``amount``, ``length`` (bytes) and the fields of
     unlock conditions. An output weighs its id as key, its bytes and its metadata as data (TIP-19). Its

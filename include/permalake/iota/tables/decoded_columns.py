@@ -84,7 +84,7 @@ class DecodedRows:
         return pc.multiply(self["timestamp"], _MICROSECONDS).cast(pa.timestamp("us", "UTC"))
 
     def milestone(self) -> dict[str, pa.Array]:
-        """Return the columns that tell of the milestone: range, index, time and date."""
+        """Return the columns of the milestone: range, index, time and date."""
         index = self["milestone_index"]
         return {
             "ms_range_id": pc.divide(index, self.chunk_size).cast(pa.int32()),

@@ -1,4 +1,4 @@
-"""What included transactions do, as inx-chronicle measures it: per transaction, in NumPy.
+"""The activity of included transactions, as inx-chronicle measures it: per transaction, in NumPy.
 
 Definitions: inx-chronicle's ``analytics`` module (docs/peers.md).
 """

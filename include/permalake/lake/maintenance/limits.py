@@ -1,4 +1,4 @@
-"""How old something must be before maintenance may touch it."""
+"""The ages at which maintenance may touch something."""
 
 from __future__ import annotations
 

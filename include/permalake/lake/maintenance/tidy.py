@@ -25,7 +25,7 @@ from permalake.lake.state import PUBLISHED, STORES, Database, networks
 
 @dataclass
 class MaintenanceResult:
-    """What was done (or, in a dry run, would be) to a table, or to a folder that is none."""
+    """The changes made (or, in a dry run, due) to a table, or to a folder that is none."""
 
     name: str
     days: int = 0  # compacted
@@ -60,7 +60,7 @@ class MaintenanceResult:
 
     @property
     def anything(self) -> bool:
-        """Whether there is something to tell."""
+        """Whether there is something to report."""
         return bool(self.days or self.snapshots or self.states or self.removed or self.spared)
 
 

@@ -74,7 +74,7 @@ class LakeReader:
     A request takes :meth:`snapshot` once and passes it to every query, so that all it answers is of one
     state. :meth:`refresh` swaps the state after a publication; requests under way keep theirs, whose files
     maintenance leaves for ``[lake] retention_days``. ``cache`` is the folder of the id indices. ``threads``:
-    see :class:`QueryPool`. ``observe`` is told of each query: its tables, its seconds, and the name of its
+    see :class:`QueryPool`. ``observe`` gets each query's tables, its seconds, and the name of its
     error.
     """
 

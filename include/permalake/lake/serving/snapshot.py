@@ -49,7 +49,7 @@ class ServedFile:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What a query has to read of a table; the statement still filters rows itself.
+    """The part of a table that a query has to read; the statement still filters rows itself.
 
     ``first``, ``last``: dates, both inclusive. ``days``: single dates. ``milestones``: milestone indices;
     a file none of which lies within its bounds is not opened. None does not prune.
@@ -126,7 +126,7 @@ class ServedTable:
 
     @cached_property
     def digests(self) -> Mapping[date, str]:
-        """What identifies each day's files, which never change."""
+        """A key of each day's files, which never change."""
         hashes: dict[date, hashlib._Hash] = {}
         for file in self.files:
             hashes.setdefault(file.day, hashlib.sha256()).update(f"{file.location}\n".encode())

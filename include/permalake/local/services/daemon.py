@@ -35,7 +35,7 @@ class Daemon:
 
     @property
     def log(self) -> Path:
-        """What the server prints."""
+        """The server's output."""
         return self.folder / f"{self.name}.log"
 
     @property

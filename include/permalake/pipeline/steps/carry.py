@@ -20,7 +20,7 @@ from permalake.pipeline.steps.audit import audit_report
 Carry = Callable[[StepContext, CarryAttempt], Mapping[date, str]]
 """Stages the carried tables of an attempt; returns the published days that are stale now, with the reason."""
 WAIT_SECONDS = 1800
-"""How long a run waits for another one that carries the same network."""
+"""The time that a run waits for another one that carries the same network."""
 
 
 def run(context: StepContext) -> StepResult:

@@ -55,7 +55,7 @@ def contract(word: str | None) -> str | None:
 
 
 def returned(result: Any) -> bytes:
-    """Return the bytes that ``eth_call`` tells.
+    """Return the bytes that ``eth_call`` returns.
 
     Raises:
         ValueError: This is no result of ``eth_call``.
@@ -66,7 +66,7 @@ def returned(result: Any) -> bytes:
 
 
 def returned_number(result: Any) -> int | None:
-    """Return the number that ``eth_call`` tells; None if there is none.
+    """Return the number that ``eth_call`` returns; None if there is none.
 
     Raises:
         ValueError: This is no result of ``eth_call``.

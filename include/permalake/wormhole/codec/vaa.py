@@ -89,7 +89,7 @@ class Vaas:
 
     @property
     def payload_start(self) -> I64:
-        """Where each payload begins, i64[n]."""
+        """The start of each payload, i64[n]."""
         return self.body_start + np.where(self.has_body, _BODY.itemsize, 0)
 
     @property

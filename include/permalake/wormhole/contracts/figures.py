@@ -1,4 +1,4 @@
-"""What the pages show of Wormhole beside the flows."""
+"""Figures and charts of Wormhole's pages, beside the flows."""
 
 from __future__ import annotations
 

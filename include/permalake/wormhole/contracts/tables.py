@@ -183,7 +183,7 @@ TOKEN_TRANSFER_DETAILS = _per_vaa(
     Column(
         "unused_price_usd",
         "decimal(38,18)",
-        "Quote nearest in time where it does not count (USD); `reason` tells why.",
+        "Quote nearest in time where it does not count (USD); `reason` says why.",
         required=False,
         minimum=0,
     ),

@@ -1,4 +1,4 @@
-"""Laws of redemptions: what others tell of a transfer agrees with its VAA, the chain and each other.
+"""Laws of redemptions: others' reports of a transfer agree with its VAA, the chain and each other.
 
 All are warnings: answers are kept as they came, and a wrong one must not hold back a day of verified VAAs.
 """

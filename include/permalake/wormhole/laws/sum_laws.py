@@ -14,7 +14,7 @@ from permalake.wormhole.laws.transfer_sides import AT_ROUTE, ROUTE, ROUTED
 _EMITTER_CHAIN = "'chain ' || emitter_chain"
 _EXACT = Context(prec=200)
 LIMIT = Decimal(10) ** 30
-"""What a decimal(38,8) holds."""
+"""The bound of a decimal(38,8)."""
 _BY_ROUTE = " AND ".join(f"daily.{name} = sums.{name}" for name in ROUTE)
 _ROUTES = f"""
 SELECT daily.date AS date, daily.place AS place, daily.amount AS amount, daily.notional_usd AS notional_usd,

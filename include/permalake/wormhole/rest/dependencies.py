@@ -1,4 +1,4 @@
-"""What the handlers of Wormhole share."""
+"""Dependencies that Wormhole's handlers share."""
 
 from __future__ import annotations
 

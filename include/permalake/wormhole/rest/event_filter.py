@@ -51,7 +51,7 @@ class EventFilter:
     @property
     def first_day(self) -> date | None:
         """First partition that can match."""
-        # A body's time tells its day only from then on.
+        # A body's time shows its day only from then on.
         timed = self.since.date() if self.since and aware(self.since) >= FIRST_REAL_TIME else None
         return max(filter(None, (self.start, timed)), default=None)
 

@@ -18,7 +18,7 @@ _CENTS = 2
 def locked(rows: Rows, reference: Reference, *, change: bool) -> dict[str, Any]:
     """Return what the bridges hold, chain → token → asset; ``change``: also the last day's difference.
 
-    Negative amounts, of tokens whose first transfers are not in the lake, are told as they are.
+    Negative amounts, of tokens whose first transfers are not in the lake, are shown as they are.
     """
     last = last_day(rows)
     if last is None:

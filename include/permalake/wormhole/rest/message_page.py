@@ -190,15 +190,15 @@ def _payload(tables: Tables, reference: Reference) -> Facts:
             shown_facts = dict(facts)
             for column, given in part.items():
                 value = given if isinstance(given, dict | list) else json_value(given)
-                if column in ("row_key", "date", "fields") or _is_told(shown_facts, column, value):
+                if column in ("row_key", "date", "fields") or _is_shown(shown_facts, column, value):
                     continue
                 # Two layers of a payload may use one word for two things.
                 facts[column if column not in facts else f"{_KINDS.get(name, 'inner')}: {column}"] = value
     return [_in_words(column, value, reference) for column, value in facts.items()]
 
 
-def _is_told(facts: Mapping[str, Any], column: str, value: Any) -> bool:
-    """Return whether another part of the payload has told a field, under this name or one like it."""
+def _is_shown(facts: Mapping[str, Any], column: str, value: Any) -> bool:
+    """Return whether another part of the payload has shown a field, under this name or one like it."""
     same = [name for name, before in facts.items() if before is not None and str(before) == str(value)]
     if isinstance(value, str) and len(value) >= _LENGTH_OF_IDENTITIES and value.strip("0"):
         return bool(same)

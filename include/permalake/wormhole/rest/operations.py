@@ -25,7 +25,7 @@ _CONFIRMED = "confirmed"
 def operation(tables: Tables, reference: Reference) -> dict[str, Any]:
     """Return a message as an operation of ``/api/v1/operations``.
 
-    With ``targetChain`` unless the transfer is in flight, or no one told. ``standarizedProperties`` is
+    With ``targetChain`` unless the transfer is in flight, or nobody reported it. ``standarizedProperties`` is
     spelled as there.
     """
     published = tables["message_publication"][0]
@@ -93,7 +93,7 @@ def transaction(tables: Tables, reference: Reference) -> dict[str, Any]:
 
 
 def best_redemption(rows: Sequence[Row]) -> Row | None:
-    """Return the answer that counts: a completed one, the one that tells more, the newest."""
+    """Return the answer that counts: a completed one, then the one with more in it, then the newest."""
 
     def rank(row: Row) -> tuple[bool, bool, datetime]:
         return row["status"] == COMPLETED, row["redeemed_at"] is not None, row["asked_at"]

@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from permalake.stores.readers import StoreReaders
-from permalake.web.head import tell_head
+from permalake.web.head import with_head_headers
 from permalake.web.state import PublishedLake
 
 router = APIRouter(tags=["service"])
@@ -20,9 +20,9 @@ router = APIRouter(tags=["service"])
 def wormhole_health(lake: PublishedLake) -> Response:
     """Answer 200 once a day of Wormhole is published and its store answers, else 503, never by its age.
 
-    Headers tell the time of the newest VAA in the live head, and the head's lag.
+    Headers have the time of the newest VAA in the live head, and the head's lag.
     """
     stores: StoreReaders = lake.request.app.state.stores
     published = lake.snapshot.days(lake.network, "message_publication")
     response = Response(status_code=200 if published and stores.answer(lake.network) else 503)
-    return tell_head(lake.request, lake.network, response)
+    return with_head_headers(lake.request, lake.network, response)

@@ -51,7 +51,7 @@ class StoredEvents:
         if cells is None:
             return None
         time = datetime.fromisoformat(cells[_TIME].decode())
-        # A body without a real time does not tell its day.
+        # A body without a real time does not show its day.
         held = time >= FIRST_REAL_TIME and time.date() in self._days
         return EventKey(row_key, time.date(), time) if held else None
 

@@ -195,7 +195,7 @@ class OperationValue(TypedDict):
 
 
 class Operation(TypedDict):
-    """A message with its transactions; without ``targetChain`` it is in flight, or no one told."""
+    """A message with its transactions; without ``targetChain`` it is in flight, or nobody reported it."""
 
     id: MessageName
     emitterChain: ChainId

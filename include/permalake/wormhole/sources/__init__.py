@@ -1,1 +1,1 @@
-"""Where VAAs come from: files, Wormholescan, guardians."""
+"""Sources of VAAs: files, Wormholescan, guardians."""

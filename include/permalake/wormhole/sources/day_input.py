@@ -70,7 +70,7 @@ class WormholeInput:
 
     @property
     def senders(self) -> DataFrame | None:
-        """See :func:`wormhole.reported`; None where the source tells none."""
+        """See :func:`wormhole.reported`; None where the source has none."""
         if self.published is not None or not wormhole_source.has_operations(self._section):
             return None
         return wormhole_source.reported(self._spark, self._settings, self._section, self._days)

@@ -143,7 +143,7 @@ class DeepDays:
             raise IncompleteError(f"{day} has {reported} messages, of which it serves {len(messages)}")
 
     def _reported(self, day: date) -> int | None:
-        """Return how many messages the service counts on a day; None when it does not tell."""
+        """Return how many messages the service counts on a day; None when it does not say."""
         window = {name: f"{at}T00:00:00Z" for name, at in (("from", day), ("to", day + _DAY))}
         try:
             return self._service.get(

@@ -1,4 +1,4 @@
-"""What live services were asked for, kept in files below the warehouse: nobody is asked twice for the same.
+"""Answers of live services, kept in files below the warehouse: nobody is asked twice for the same.
 
 Documents lie by UTC day, as gzip JSON Lines that are never changed once written; a re-listing adds only what
 is new. Which spans of time have been listed stands in ``listed-KIND/``. Killed at any moment, whatever
@@ -34,7 +34,7 @@ _ENDING = ".jsonl.gz"
 
 
 class DocumentCache:
-    """The folder of one service; ``name`` and ``url`` tell it from others."""
+    """The folder of one service; ``name`` and ``url`` distinguish it from others."""
 
     def __init__(self, settings: Settings, name: str, url: str) -> None:
         mark = hashlib.sha256(url.encode()).hexdigest()[:12]

@@ -19,7 +19,7 @@ _BATCH_BYTES = 4 << 20
 _CHUNK = 1 << 20
 
 Marks = Mapping[str, Any]
-"""How far each file was read, by its path below the folder: [inode, bytes], of gzip files also their time."""
+"""The bytes read of each file, by its path below the folder: [inode, bytes], of gzip also their time."""
 
 
 class FileTail:

@@ -1,6 +1,6 @@
 """Observations as they come: from files that grow, and from Wormholescan's list.
 
-A spy of signed VAAs tells none. What a source fails to tell comes with the day: a head goes on without it.
+A spy of signed VAAs has none. Those that a source misses come with the day: a head goes on without them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _LOG = logging.getLogger("permalake")
 
 
 @dataclass(frozen=True)
-class ToldObservations:
+class ReceivedObservations:
     """Observations that have come, as ``observation_files.read`` has them, and how far files were read."""
 
     rows: DataFrame
@@ -43,7 +43,7 @@ class ToldObservations:
 class GrowingObservations(Protocol):
     """A source of observations that is asked again and again; one may come twice."""
 
-    def news(self, position: Mapping[str, Any]) -> ToldObservations | None:
+    def news(self, position: Mapping[str, Any]) -> ReceivedObservations | None:
         """Return what has come since a position; None if that is nothing."""
 
     def keep(self) -> None:
@@ -71,14 +71,14 @@ class _Together:
     def __init__(self, sources: list[GrowingObservations]) -> None:
         self._sources = sources
 
-    def news(self, position: Mapping[str, Any]) -> ToldObservations | None:
+    def news(self, position: Mapping[str, Any]) -> ReceivedObservations | None:
         every_news = [
             source_news for source in self._sources if (source_news := source.news(position)) is not None
         ]
         if not every_news:
             return None
         positions = {name: mark for source_news in every_news for name, mark in source_news.position.items()}
-        return ToldObservations(
+        return ReceivedObservations(
             reduce(DataFrame.unionByName, (source_news.rows for source_news in every_news)), positions
         )
 
@@ -92,11 +92,11 @@ class _ObservationFiles:
         self._spark = spark
         self._tail = FileTail(root, observation_files.listed)
 
-    def news(self, position: Mapping[str, Any]) -> ToldObservations | None:
+    def news(self, position: Mapping[str, Any]) -> ReceivedObservations | None:
         piece = self._tail.after(position)
         if piece is None:
             return None
-        return ToldObservations(
+        return ReceivedObservations(
             observation_files.read(self._spark, piece[0], observation_files.NAME), piece[1]
         )
 
@@ -113,14 +113,14 @@ class _ListedObservations:
         self._asked: dict[str, int] = {}
         self._serves = True
 
-    def news(self, position: Mapping[str, Any]) -> ToldObservations | None:  # noqa: ARG002
+    def news(self, position: Mapping[str, Any]) -> ReceivedObservations | None:  # noqa: ARG002
         newest = self._newest() if self._serves else []
         if not newest:
             self.keep()
             return None
         rows = [(json.dumps(document, default=str), observation_files.NAME, None) for document in newest]
         lines = of_rows(self._spark, rows, LINES)
-        return ToldObservations(observation_files.of_lines(lines, self._section.source), {})
+        return ReceivedObservations(observation_files.of_lines(lines, self._section.source), {})
 
     def keep(self) -> None:
         self._added |= self._asked

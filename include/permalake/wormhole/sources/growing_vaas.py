@@ -74,7 +74,7 @@ def growing_source(spark: SparkSession, settings: Settings, section: WormholeSet
 
 
 class GrowingFiles:
-    """Files that grow, or are added; the position tells how far each was read."""
+    """Files that grow, or are added; the position says how far each was read."""
 
     def __init__(self, spark: SparkSession, root: Path) -> None:
         self._spark = spark
@@ -149,9 +149,9 @@ class ListedVaas:
 
 
 class SpiedVaas:
-    """A guardian's spy, which tells what it hears and nothing of before.
+    """A guardian's spy, which passes on what it hears and nothing of before.
 
-    The position tells until when somebody has listened, and when nobody has: such gaps come with their days.
+    The position has the times when nobody listened: such gaps come with their days.
     """
 
     def __init__(self, spark: SparkSession, settings: Settings, address: str) -> None:

@@ -54,14 +54,14 @@ class Gap:
 
 @dataclass
 class Filled:
-    """What came of it: days of VAAs that are new here, and why asking ended early if it did."""
+    """The result of filling gaps: days of VAAs that are new here, and why asking ended early if it did."""
 
     news: Counter[date] = field(default_factory=Counter)
     fault: str | None = None
 
 
 def landing(settings: Settings, section: WormholeSettings) -> DocumentCache:
-    """Where what the guardian tells is kept."""
+    """Return the folder in which the guardian's answers are kept."""
     return DocumentCache(settings, NAME, section.guardian_url or "")
 
 

@@ -1,4 +1,4 @@
-"""What the days of Wormhole are built from."""
+"""The inputs of Wormhole's days."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a service did not have when it was asked.
+"""Documents that a service did not have when it was asked.
 
 It is asked again seldom: after a day, then after twice as long each time.
 """

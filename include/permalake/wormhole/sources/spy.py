@@ -33,7 +33,7 @@ _OPTIONS = [
 _LOG = logging.getLogger(__name__)
 
 Gap = tuple[int, int]
-"""When nobody listened: first and last second, unix time."""
+"""A time when nobody listened: first and last second, unix time."""
 
 
 @dataclass(frozen=True, slots=True)

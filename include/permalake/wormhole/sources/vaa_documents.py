@@ -21,7 +21,7 @@ def trimmed_vaa(document: Document) -> Document:
 
 
 def trimmed_operation(document: Document) -> Document:
-    """Return an operation without what its VAA tells anyway."""
+    """Return an operation without the fields that its VAA has anyway."""
     content = document.get("content")
     properties = content.get("standarizedProperties") if isinstance(content, dict) else None
     vaa = document.get("vaa")
@@ -40,16 +40,16 @@ def days_of_document(document: Document) -> tuple[date, date]:
     """Return the day under which a document is stored, and the one that it gives its VAA.
 
     Both follow from the VAA's own bytes, or from the document where the bytes show no body. A body without a
-    real time is stored as :data:`UNDATED`, as other copies of it may tell more.
+    real time is stored as :data:`UNDATED`, as other copies of it may hold more.
     """
     body = body_time(document.get("vaa"))
     if body is not None and body >= _GENESIS:
         return _day(body), _day(body)
-    times = _told(document)
+    times = _day_of_times(document)
     return (times if body is None else UNDATED), times
 
 
-def _told(document: Document) -> date:
+def _day_of_times(document: Document) -> date:
     source = document.get("sourceChain")
     seen = document.get("timestamp") or (source.get("timestamp") if isinstance(source, dict) else None)
     for text in (seen, document.get("indexedAt")):

@@ -33,7 +33,7 @@ _OPERATION = (
 
 @dataclass(frozen=True)
 class Days:
-    """Days to build, inclusive; ``force``: ask live sources anew for what they have told already."""
+    """Days to build, inclusive; ``force``: ask live sources anew for what they have answered already."""
 
     start: date
     end: date
@@ -96,7 +96,7 @@ def _own_documents(
 
 
 def _dated(documents: DataFrame, first: date) -> DataFrame:
-    """Date lines that are too long to tell their time: the first day that is built has them in quarantine."""
+    """Date lines too long for their time to be read: the first day that is built has them in quarantine."""
     begin = F.lit(datetime.combine(first, time(), UTC)).cast("timestamp")
     undated = F.col("fault").startswith(TOO_LONG) & F.col("indexed_at").isNull()
     return documents.withColumn("document_time", F.coalesce("document_time", F.when(undated, begin)))
@@ -204,7 +204,7 @@ def new_files(settings: Settings, section: WormholeSettings) -> dict[str, list[i
 
 
 def saw(settings: Settings, section: WormholeSettings, files: dict[str, list[int]]) -> None:
-    """Do not tell of these files again."""
+    """Do not report these files again."""
     seen = _seen(settings, section)
     seen.write(_SEEN, (seen.read(_SEEN) or {}) | files)
 

@@ -85,7 +85,7 @@ def fetch(
 
 
 def fetch_operations(settings: Settings, section: WormholeSettings, start: date, end: date) -> News:
-    """Land the operations of start..end (inclusive) anew: what they tell of the target chain comes later.
+    """Land the operations of start..end (inclusive) anew: what they say of the target chain comes later.
 
     Raises:
         PermalakeError: As :func:`fetch` does.

@@ -38,7 +38,7 @@ _FEW_UNDECODABLE = 100
 
 @dataclass(frozen=True)
 class EventRows:
-    """What is written of whole messages: rows of ``tables`` by name, and rows ``landed`` by name."""
+    """The output for whole messages: rows of ``tables`` by name, and rows ``landed`` by name."""
 
     tables: Mapping[str, pa.Table]
     landed: Mapping[str, pa.Table]
@@ -46,7 +46,7 @@ class EventRows:
 
 @dataclass(frozen=True)
 class EventWriter:
-    """What a task does with the documents of the days ``start..end``, which come sorted by ``message``.
+    """A task's work on the documents of the days ``start..end``, which come sorted by ``message``.
 
     ``reference`` is the directory of additional reference data, ``landing`` the folder of what is landed,
     ``file_io`` are the properties of the access to object storage.

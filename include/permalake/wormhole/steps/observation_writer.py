@@ -23,7 +23,7 @@ LANDED = {REFUSED_OBSERVATIONS: REFUSED}
 
 @dataclass(frozen=True)
 class ObservationWriter:
-    """What a task does with rows of :func:`of_messages`.
+    """A task's work on rows of :func:`of_messages`.
 
     ``landing`` is the folder of what is landed, ``reference`` the directory of additional guardian sets,
     ``file_io`` are the properties of the access to object storage.

@@ -1,4 +1,4 @@
-"""Where carried tables continue: their rows at the end of the latest day before a range."""
+"""The state from which carried tables continue: their rows at the end of the latest day before a range."""
 
 from __future__ import annotations
 

@@ -50,17 +50,17 @@ def distinct_vaas(documents: pa.Table) -> pa.Table:
     tx_id = pc.if_else(is_own_claim, ordered["tx_id"], pa.scalar(None, pa.string()))
     document_time = ordered["document_time"].cast(pa.timestamp("us", tz="UTC"))
     genesis = pa.scalar(dt.datetime.combine(GENESIS, dt.time(), dt.UTC), document_time.type)
-    told_at = pc.if_else(pc.greater_equal(document_time, genesis), document_time, None)
-    told_at = pc.coalesce(told_at, ordered["indexed_at"].cast(document_time.type))
+    day_time = pc.if_else(pc.greater_equal(document_time, genesis), document_time, None)
+    day_time = pc.coalesce(day_time, ordered["indexed_at"].cast(document_time.type))
     distinct = ordered.filter(pa.array(first))
     distinct = distinct.set_column(distinct.schema.get_field_index("tx_id"), "tx_id", least(tx_id, place))
-    day_of = least(told_at, place).cast(pa.date32())
+    day_of = least(day_time, place).cast(pa.date32())
     dates = _dates(distinct, day_of)
     return distinct.append_column("date", dates).select(VAA_SCHEMA.names).cast(VAA_SCHEMA)
 
 
 def _dates(distinct: pa.Table, reported: pa.Array) -> pa.Array:
-    """Return the day of each VAA; ``reported`` are the days that documents tell."""
+    """Return the day of each VAA; ``reported`` are the days that documents give."""
     body = distinct["body_date"].combine_chunks()
     undated = pc.or_kleene(pc.is_null(body), pc.less(body, pa.scalar(GENESIS)))
     if not pc.any(undated).as_py():

@@ -258,7 +258,7 @@ FROM judged GROUP BY date, emitter_chain, daily_limit_usd, big_transaction_usd
 def _chain_details(chains: Mapping[int, RpcChain]) -> str:
     """Return the query of ``chain_details``, one row per token and NFT transfer.
 
-    Documents and addresses tell the receiver, and of a token that comes home what it is there. Everything
+    Documents and addresses name the receiver, and of a token that comes home the token there. Everything
     else (the sender, the owner of a Solana token account, the wrapped asset on the target chain) comes from
     answers, and is null where these hold nothing. For a sender the chain's RPC has precedence over the
     source's API.

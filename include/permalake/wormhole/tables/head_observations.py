@@ -26,7 +26,7 @@ _MOST_WAITING = 50_000
 
 @dataclass(frozen=True)
 class ObservationChanges:
-    """What a head gains, and the messages all of whose rows in ``observations`` it loses before that.
+    """The rows that a head gains, and the messages whose rows in ``observations`` it loses before that.
 
     ``waiting``: the observations that wait for a VAA from now on.
     """
@@ -40,7 +40,7 @@ class ObservationChanges:
 def dated(received: pa.Table, first: date, last: date) -> pa.Table:
     """Return observations with the day on which they were indexed, ``last`` at the latest.
 
-    ``first`` is the day of those that do not tell it.
+    ``first`` is the day of those that do not have it.
     """
     day = pc.coalesce(received["observed_at"].cast(pa.date32()), pa.scalar(first))
     day = pc.min_element_wise(day, pa.scalar(last))
@@ -58,7 +58,7 @@ def observation_changes(
         messages: The messages that the head then has (of ``signed_messages``), as far as they are asked for.
         sets: The guardian sets.
     """
-    pool = pa.concat_tables([received, _as_told(held)])
+    pool = pa.concat_tables([received, _as_received(held)])
     is_known = pc.is_in(pool["row_key"], value_set=messages["row_key"].combine_chunks())
     of_messages = pool.filter(is_known).drop_columns("date").join(messages, "row_key", join_type="inner")
     rows, refused = OBSERVATIONS.arrow.empty_table(), REFUSED.empty_table()
@@ -83,8 +83,8 @@ def _waiting(rows: pa.Table) -> pa.Table:
     return rows
 
 
-def _as_told(held: pa.Table) -> pa.Table:
-    """Return rows of ``observations`` as they may have been told."""
+def _as_received(held: pa.Table) -> pa.Table:
+    """Return rows of ``observations`` in the form in which they were received."""
     rows = []
     for row in held.to_pylist():
         fields = (row["row_key"], row["guardian_address"], row["signature"], str(row["observed_at"]))

@@ -16,7 +16,7 @@ DOCUMENT = pa.schema(
 
 
 def signed_documents(quorum_state: pa.Table, publication: pa.Table, source: str) -> pa.Table:
-    """Return rows of ``quorum_state`` as documents; their day is told where a body has no time.
+    """Return rows of ``quorum_state`` as documents; their day is given where a body has no time.
 
     ``publication``: rows of ``message_publication``, whose transactions they name.
     """

@@ -13,7 +13,7 @@ def _same(left: str, right: str) -> str:
     return " AND ".join(f"{left}.{column} = {right}.{column}" for column in columns)
 
 
-# What a token that is attested no longer was told by cannot be seen in its transfers.
+# Transfers do not show the former attestation of a token that is attested no longer.
 OUTDATED = f"""
 WITH valued AS (
     SELECT t.date, t.origin_chain, t.origin_address, t.amount AS raw,

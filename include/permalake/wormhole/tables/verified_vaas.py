@@ -109,7 +109,7 @@ def verified(candidates: pa.Table, reference: Reference) -> Judged:
 
 @dataclass(frozen=True)
 class _Weights:
-    """How copies of one message stand to each other, one entry per VAA."""
+    """The relation of one message's copies to each other, one entry per VAA."""
 
     message: np.ndarray
     best: Bool
@@ -155,7 +155,7 @@ def _outcomes(check: Verification, ok: Bool, weights: _Weights) -> pa.Array:
 
 
 def _transaction_id(reported: pa.Array, vaas: Vaas, reference: Reference) -> pa.Array:
-    """Return the transactions as told, on EVM chains in one form."""
+    """Return the transactions as reported, on EVM chains in one form."""
     evm = [chain.id for chain in reference.chains.values() if chain.family == "evm"]
     on_evm = pa.array(np.isin(vaas.emitter_chain, evm) & vaas.has_body)
     hashed = pc.match_substring_regex(reported, "^(0[xX])?[0-9a-fA-F]{64}$")

@@ -90,7 +90,7 @@ class _Batch:
     contracts: Contracts
 
     def single(self) -> Bool:
-        """Whether only a row's whole payload tells its application, bool[n]."""
+        """Whether only a row's whole payload shows its application, bool[n]."""
         vaas = self.vaas
         emitters = chain_keys(vaas.emitter_chain, vaas.emitter_address)
         listed = self._listed(emitters, "emitter", lambda layout: layout not in _BRIDGE_LAYOUTS)

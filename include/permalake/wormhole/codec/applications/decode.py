@@ -91,7 +91,7 @@ BRIDGE_KINDS = {1: "transfer", 2: "attestation", 3: "transfer_with_payload"}
 _BRIDGE_SIZES = {1: 133, 2: 100, 3: 133}
 _NFT_FIXED, _NFT_TARGET = 1 + 32 + 2 + 3 * 32, 32 + 2
 FORMS = (*NTT_PREFIXES, QUERY_PREFIX)
-"""How messages begin that are recognized whoever emits them."""
+"""Beginnings of messages that are recognized whoever emits them."""
 
 
 def decode_application(

@@ -1,6 +1,6 @@
-"""What an application's message moves: token, amount, sender, recipient, fee.
+"""The transfer of an application's message: token, amount, sender, recipient, fee.
 
-Null is what a message does not tell: Mayan's MCTP leaves amount and token to Circle's message, the trader of
+Null is what a message does not say: Mayan's MCTP leaves amount and token to Circle's message, the trader of
 a Swift order stays on the source chain.
 """
 
@@ -16,7 +16,7 @@ from permalake.wormhole.codec.payload_reader import PayloadReader
 Transfer = dict[str, Any]
 
 
-class Told(NamedTuple):
+class DecodedMessage(NamedTuple):
     """The fields of a message, the chain of its emitter and the whole payload."""
 
     fields: dict[str, Any]
@@ -32,10 +32,14 @@ def transfer_of(message: ApplicationMessage, chain: int, payload: bytes) -> Tran
     """
     carried = message.inner or message
     read = _TRANSFERS.get((carried.layout, carried.kind))
-    return None if read is None else {"in_token_transfers": 0, **read(Told(carried.fields, chain, payload))}
+    return (
+        None
+        if read is None
+        else {"in_token_transfers": 0, **read(DecodedMessage(carried.fields, chain, payload))}
+    )
 
 
-def _ntt(decoded: Told) -> Transfer:
+def _ntt(decoded: DecodedMessage) -> Transfer:
     fields = decoded.fields
     return {
         "token_chain": fields.get("token_chain", decoded.chain),
@@ -48,7 +52,7 @@ def _ntt(decoded: Told) -> Transfer:
     }
 
 
-def _circle(decoded: Told) -> Transfer:
+def _circle(decoded: DecodedMessage) -> Transfer:
     fields = decoded.fields
     return {
         "token_chain": decoded.chain,
@@ -61,7 +65,7 @@ def _circle(decoded: Told) -> Transfer:
     }
 
 
-def _bridged(decoded: Told) -> Transfer:
+def _bridged(decoded: DecodedMessage) -> Transfer:
     fields = decoded.fields
     reader = PayloadReader(decoded.payload)
     reader.expect(b"\x03")
@@ -72,11 +76,11 @@ def _bridged(decoded: Told) -> Transfer:
     return {**transfer, "recipient_address": fields["recipient"], "fee": fields.get("relayer_fee")}
 
 
-def _gateway(decoded: Told) -> Transfer:
+def _gateway(decoded: DecodedMessage) -> Transfer:
     return {**_bridged(decoded), "target_chain": decoded.fields["target_chain"]}
 
 
-def _swift(decoded: Told) -> Transfer:
+def _swift(decoded: DecodedMessage) -> Transfer:
     fields = decoded.fields
     return {
         "token_chain": fields["target_chain"],
@@ -87,12 +91,12 @@ def _swift(decoded: Told) -> Transfer:
     }
 
 
-def _mctp(decoded: Told) -> Transfer:
+def _mctp(decoded: DecodedMessage) -> Transfer:
     fields = decoded.fields
     return {"recipient_address": fields["recipient"], "fee": fields["redeem_fee"]}
 
 
-_TRANSFERS: dict[tuple[str | None, str], Callable[[Told], Transfer]] = {
+_TRANSFERS: dict[tuple[str | None, str], Callable[[DecodedMessage], Transfer]] = {
     ("ntt", "transfer"): _ntt,
     ("ntt", "multi_token_transfer"): _ntt,
     ("circle", "deposit_with_payload"): _circle,
