@@ -12,7 +12,7 @@ from collections import Counter
 from hashlib import blake2b
 from pathlib import Path
 
-from permalake.iota.sources.node_api import parents_of
+from permalake.iota.sources.node_answers import parents_of
 from support.faulty_server import FaultyServer
 
 RAW_V2 = "application/vnd.iota.serializer-v1"

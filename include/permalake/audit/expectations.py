@@ -24,6 +24,8 @@ from great_expectations.validator.validator import ValidationDependencies
 from permalake.audit.outcomes import Outcome, Outcomes
 
 _SCANNED = "scanned"
+_Arguments = dict[str, Any]
+"""Arguments and results as Great Expectations declares them."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ def batch_of(scanned: Scanned) -> pd.DataFrame:
     return frame
 
 
-def _scanned(engine: PandasExecutionEngine, domain: dict[str, Any]) -> Scanned:
+def _scanned(engine: PandasExecutionEngine, domain: _Arguments) -> Scanned:
     frame, _, _ = engine.get_compute_domain(domain, domain_type=MetricDomainTypes.TABLE)
     scanned: Scanned = frame.attrs[_SCANNED]
     return scanned
@@ -61,10 +63,10 @@ class RuleOutcome(TableMetricProvider):
     def _pandas(
         cls,  # noqa: N805
         execution_engine: PandasExecutionEngine,
-        metric_domain_kwargs: dict[str, Any],
-        metric_value_kwargs: dict[str, Any],
-        metrics: dict[str, Any],  # noqa: ARG002
-        runtime_configuration: dict[str, Any],  # noqa: ARG002
+        metric_domain_kwargs: _Arguments,
+        metric_value_kwargs: _Arguments,
+        metrics: _Arguments,  # noqa: ARG002
+        runtime_configuration: _Arguments,  # noqa: ARG002
     ) -> Outcome:
         outcome = _scanned(execution_engine, metric_domain_kwargs).outcomes[metric_value_kwargs["rule"]]
         if outcome.error is not None:
@@ -82,10 +84,10 @@ class ColumnTypes(TableMetricProvider):
     def _pandas(
         cls,  # noqa: N805
         execution_engine: PandasExecutionEngine,
-        metric_domain_kwargs: dict[str, Any],
-        metric_value_kwargs: dict[str, Any],  # noqa: ARG002
-        metrics: dict[str, Any],  # noqa: ARG002
-        runtime_configuration: dict[str, Any],  # noqa: ARG002
+        metric_domain_kwargs: _Arguments,
+        metric_value_kwargs: _Arguments,  # noqa: ARG002
+        metrics: _Arguments,  # noqa: ARG002
+        runtime_configuration: _Arguments,  # noqa: ARG002
     ) -> dict[str, str]:
         return dict(_scanned(execution_engine, metric_domain_kwargs).types)
 
@@ -105,7 +107,7 @@ class _ScanExpectation(BatchExpectation):
     def get_validation_dependencies(
         self,
         execution_engine: ExecutionEngine[Any] | None = None,  # noqa: ARG002
-        runtime_configuration: dict[str, Any] | None = None,
+        runtime_configuration: _Arguments | None = None,
     ) -> ValidationDependencies:
         """Return the metric; the inherited way writes the whole configuration anew for each of its keys."""
         configuration = MetricConfiguration(
@@ -127,10 +129,10 @@ class ExpectRowsToMeet(_ScanExpectation):
 
     def _validate(
         self,
-        metrics: dict[str, Any],
-        runtime_configuration: dict[str, Any] | None = None,  # noqa: ARG002
+        metrics: _Arguments,
+        runtime_configuration: _Arguments | None = None,  # noqa: ARG002
         execution_engine: ExecutionEngine[Any] | None = None,  # noqa: ARG002
-    ) -> dict[str, Any]:
+    ) -> _Arguments:
         return _result(metrics[self.metric])
 
 
@@ -143,10 +145,10 @@ class ExpectKeyToBeUnique(_ScanExpectation):
 
     def _validate(
         self,
-        metrics: dict[str, Any],
-        runtime_configuration: dict[str, Any] | None = None,  # noqa: ARG002
+        metrics: _Arguments,
+        runtime_configuration: _Arguments | None = None,  # noqa: ARG002
         execution_engine: ExecutionEngine[Any] | None = None,  # noqa: ARG002
-    ) -> dict[str, Any]:
+    ) -> _Arguments:
         return _result(metrics[self.metric])
 
 
@@ -161,10 +163,10 @@ class ExpectColumnTypes(_ScanExpectation):
 
     def _validate(
         self,
-        metrics: dict[str, Any],
-        runtime_configuration: dict[str, Any] | None = None,  # noqa: ARG002
+        metrics: _Arguments,
+        runtime_configuration: _Arguments | None = None,  # noqa: ARG002
         execution_engine: ExecutionEngine[Any] | None = None,  # noqa: ARG002
-    ) -> dict[str, Any]:
+    ) -> _Arguments:
         differing: dict[str, str] = metrics[self.metric]
         wrong = [
             {"column": name, "expected": kind, "found": differing.get(name, "no such column")}
@@ -175,6 +177,6 @@ class ExpectColumnTypes(_ScanExpectation):
         return {"success": not wrong, "result": {"observed_value": len(wrong), "details": details}}
 
 
-def _result(outcome: Outcome) -> dict[str, Any]:
+def _result(outcome: Outcome) -> _Arguments:
     details = {"days": dict(outcome.days), "sample": [dict(row) for row in outcome.sample]}
     return {"success": outcome.count == 0, "result": {"observed_value": outcome.count, "details": details}}

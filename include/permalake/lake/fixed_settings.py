@@ -7,14 +7,17 @@ From then on every command compares it with the configuration.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy import Connection, and_, delete, insert, select
 
 from permalake.config import Settings
 from permalake.errors import ConfigError
 from permalake.lake.state import fixed_settings, now
+
+FixedValue = str | int | None
+"""A value of such a setting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +37,11 @@ class FixedSetting:
         """Return the setting's full name for a network."""
         return f"{self.store}.{self.key}" if self.store else f"networks.{network}.{self.key}"
 
-    def value(self, settings: Settings, network: str) -> Any:
+    def value(self, settings: Settings, network: str) -> FixedValue:
         """Return its value as configured."""
         section = getattr(settings, self.store) if self.store else settings.network(network)
-        return getattr(section, self.key)
+        value: FixedValue = getattr(section, self.key)
+        return value
 
 
 FIXED_SETTINGS = (
@@ -83,13 +87,13 @@ def fix_settings(connection: Connection, settings: Settings, network: str, store
     put_fixed_settings(connection, network, of_network)
 
 
-def fixed_settings_of(connection: Connection, network: str) -> dict[str, Any]:
+def fixed_settings_of(connection: Connection, network: str) -> dict[str, FixedValue]:
     """Return what is recorded of a network: key -> value."""
     rows = connection.execute(select(fixed_settings).where(fixed_settings.c.network == network))
     return {row.name: json.loads(row.value) for row in rows}
 
 
-def put_fixed_settings(connection: Connection, network: str, values: dict[str, Any]) -> None:
+def put_fixed_settings(connection: Connection, network: str, values: Mapping[str, FixedValue]) -> None:
     """Record values of a network."""
     present = fixed_settings_of(connection, network)
     for key, value in values.items():

@@ -8,14 +8,13 @@ writes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import NotRequired, TypedDict, cast
 
-from sqlalchemy import Connection, func, select, update
+from sqlalchemy import Connection, RowMapping, func, select, update
 
 from permalake.config import Settings
 from permalake.errors import PermalakeError
-from permalake.lake.fixed_settings import fixed_settings_of
+from permalake.lake.fixed_settings import FixedValue, fixed_settings_of
 from permalake.lake.identity import catalog_id
 from permalake.lake.leases import CARRY
 from permalake.lake.state import Database, days, networks, publication_tables, publications
@@ -24,6 +23,52 @@ from permalake.lake.warehouse_files import RUNBOOK, entries, read_json, write_js
 _FOLDER = "_publications"
 _PER_FOLDER = 1000
 _FORMAT = 1
+# Columns that say what became of the file itself.
+_UNLOGGED = frozenset({"logged", "announced"})
+
+
+class LoggedDay(TypedDict):
+    """A day of a publication, as the table of days has it; times and dates are text."""
+
+    network: str
+    date: str
+    run_id: str | None
+    attempt_id: str | None
+    built_at: str | None
+    audited: str | None
+    failures: str | None
+    refused: str | None
+    published_at: str | None
+    publication_id: int | None
+    carried_id: int | None
+    rows: str | None
+    quarantined: int
+    notes: str | None
+    gaps: str | None
+    stale_reason: str | None
+
+
+class LoggedPublication(TypedDict):
+    """The file of a publication: its row, its days, and the tables' metadata files that it made current."""
+
+    format: int
+    lake_id: str | None
+    id: int
+    kind: str
+    network: str
+    start: str
+    end: str
+    run_id: str
+    attempt_id: str
+    fingerprint: str
+    replayed: int
+    published_at: str
+    withdrawn: str | None
+    withheld: str | None
+    settings: NotRequired[dict[str, FixedValue]]
+    history_from: str | None
+    tables: dict[str, str]
+    days: list[LoggedDay]
 
 
 def write_log(settings: Settings, database: Database) -> None:
@@ -33,7 +78,7 @@ def write_log(settings: Settings, database: Database) -> None:
         waiting = connection.execute(
             select(publications).where(publications.c.logged.is_(None)).order_by(publications.c.id)
         ).mappings()
-        documents = [_document(connection, lake_id, dict(row)) for row in waiting]
+        documents = [_document(connection, lake_id, row) for row in waiting]
     for document in documents:
         write_logged(settings, document)
     if documents:
@@ -42,8 +87,7 @@ def write_log(settings: Settings, database: Database) -> None:
             connection.execute(update(publications).where(here).values(logged=1))
 
 
-def _document(connection: Connection, lake_id: str | None, row: dict[str, Any]) -> dict[str, Any]:
-    del row["logged"], row["announced"]
+def _document(connection: Connection, lake_id: str | None, row: RowMapping) -> LoggedPublication:
     tables = connection.execute(
         select(publication_tables.c.table_name, publication_tables.c.metadata_location).where(
             publication_tables.c.publication_id == row["id"]
@@ -54,8 +98,8 @@ def _document(connection: Connection, lake_id: str | None, row: dict[str, Any]) 
     if row["kind"] == CARRY:
         is_listed = (days.c.network == row["network"]) & days.c.date.between(row["start"], row["end"])
     published = connection.execute(select(days).where(is_listed).order_by(days.c.date)).mappings()
-    return {
-        **row,
+    document = {
+        **{name: value for name, value in row.items() if name not in _UNLOGGED},
         "format": _FORMAT,
         "settings": fixed_settings_of(connection, row["network"]),
         "history_from": connection.execute(horizon).scalar(),
@@ -65,6 +109,7 @@ def _document(connection: Connection, lake_id: str | None, row: dict[str, Any]) 
         "tables": dict(tables.tuples().all()),
         "days": [{**day, "date": str(day["date"])} for day in published],
     }
+    return cast(LoggedPublication, document)
 
 
 def _location(settings: Settings, publication_id: int) -> str:
@@ -80,16 +125,16 @@ def logged_ids(settings: Settings, after: int = 0) -> list[int]:
     return sorted(number for name in names if (number := int(name.removesuffix(".json"))) > after)
 
 
-def read_logged(settings: Settings, publication_id: int) -> dict[str, Any]:
+def read_logged(settings: Settings, publication_id: int) -> LoggedPublication:
     """Read the file of a publication; :class:`PermalakeError` if it is damaged."""
     location = _location(settings, publication_id)
     document = read_json(location)
     if document is None or document.get("format") != _FORMAT or document.get("id") != publication_id:
         raise PermalakeError(f"{location}: is damaged or of a newer version; see {RUNBOOK}")
-    return document
+    return cast(LoggedPublication, document)
 
 
-def write_logged(settings: Settings, document: Mapping[str, Any]) -> None:
+def write_logged(settings: Settings, document: LoggedPublication) -> None:
     """Write the file of a publication."""
     write_json(_location(settings, document["id"]), document)
 

@@ -174,7 +174,7 @@ def _rewrite_log(settings: Settings, lake_id: str) -> None:
         document = read_logged(settings, number)
         tables = {table: _moved(place, settings) for table, place in document["tables"].items()}
         if (tables, lake_id) != (document["tables"], document["lake_id"]):
-            write_logged(settings, document | {"tables": tables, "lake_id": lake_id})
+            write_logged(settings, {**document, "tables": tables, "lake_id": lake_id})
 
 
 def _moved(place: str, settings: Settings) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any
 
 from sqlalchemy import Connection, func, insert, select, text, update
 
@@ -23,7 +22,7 @@ from permalake.lake.catalog import (
 from permalake.lake.counts import rows_per_day
 from permalake.lake.fixed_settings import put_fixed_settings
 from permalake.lake.identity import catalog_id, check_places, set_catalog_id, warehouse_id
-from permalake.lake.publication_log import logged_ids, read_logged
+from permalake.lake.publication_log import LoggedPublication, logged_ids, read_logged
 from permalake.lake.state import (
     PUBLISHED,
     Database,
@@ -111,14 +110,14 @@ def _take_id(settings: Settings, connection: Connection) -> None:
         )
 
 
-def _apply(connection: Connection, documents: Sequence[dict[str, Any]]) -> list[RestoredNetwork]:
+def _apply(connection: Connection, documents: Sequence[LoggedPublication]) -> list[RestoredNetwork]:
     done: dict[str, RestoredNetwork] = {}
     for document in documents:
         network = document["network"]
         restored = done.setdefault(network, RestoredNetwork(network))
         restored.publications += 1
-        columns = {name: document[name] for name in document.keys() & set(publications.c.keys())}
-        span = {name: date.fromisoformat(document[name]) for name in ("start", "end")}
+        columns = {name: value for name, value in document.items() if name in publications.c}
+        span = {"start": date.fromisoformat(document["start"]), "end": date.fromisoformat(document["end"])}
         connection.execute(insert(publications).values(**(columns | span), logged=1))
         for table, location in document["tables"].items():
             restored.tables.add(table)

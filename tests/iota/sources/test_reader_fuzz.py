@@ -12,7 +12,7 @@ import pytest
 
 from permalake.contracts.quarantine import RAW_LIMIT
 from permalake.iota.cone.source_records import Record
-from permalake.iota.sources import archive_lines, archive_rest, chronicle_records, node_api
+from permalake.iota.sources import archive_lines, archive_rest, chronicle_records, node_answers, node_api
 from permalake.iota.sources.archive_columns import UnusualLinesError, archive_columns
 from permalake.iota.sources.milestone_times import days_of, span_of
 from permalake.net.http import Body, RequestRejectedError, document
@@ -241,4 +241,4 @@ def test_numbers_of_any_size_end_at_once() -> None:
         (row,) = archive_lines.archive_rows([text], Record.CHANGES, 3)
         assert (row["kind"], row["milestone"], row["raw"]) == (Record.MALFORMED, 3, text)
     with pytest.raises(ValueError, match="no u32"):
-        node_api._u32(Decimal("1e999999999"))
+        node_answers.u32(Decimal("1e999999999"))

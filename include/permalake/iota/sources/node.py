@@ -17,7 +17,8 @@ from permalake.config import NetworkSettings
 from permalake.errors import ConfigError, PermalakeError
 from permalake.iota.cone.packs import AS_RECORDS, Packing, in_packs
 from permalake.iota.cone.source_records import RECORD, MilestoneDay, utc_date
-from permalake.iota.sources.node_api import NodeAddress, NodeApi, NodeInfo, first_patience
+from permalake.iota.sources.node_answers import NodeInfo
+from permalake.iota.sources.node_api import NodeAddress, NodeApi, first_patience
 from permalake.iota.sources.node_cache import STRETCH, NodeCache
 from permalake.iota.sources.node_fetch import Wanted, fetch
 from permalake.iota.sources.node_time import Timeline

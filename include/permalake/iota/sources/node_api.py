@@ -9,23 +9,37 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import Any, TypeVar
 
-import pyarrow as pa
-
-from permalake.iota.codec.byte_reader import ByteReader
-from permalake.iota.codec.decode_outputs import decode_outputs
-from permalake.iota.codec.faults import DecodeError
 from permalake.iota.codec.from_json import pack_json_block, pack_json_milestone, pack_json_output
-from permalake.iota.codec.milestones import Milestone, decode_milestone
 from permalake.iota.codec.outputs import Protocol
-from permalake.iota.cone.source_records import InclusionState
-from permalake.iota.sources.archive_lines import UNREADABLE
+from permalake.iota.sources.node_answers import (
+    BlockState,
+    Changes,
+    MetadataV1,
+    MilestoneV1,
+    NodeInfo,
+    Signed,
+    TipsV1,
+    TipsV2,
+    UtxoChanges,
+    UtxoChangesV1,
+    carried,
+    carrier_of,
+    changes_of,
+    checked,
+    decoded_milestone,
+    info_v1,
+    info_v2,
+    proven,
+    state_of,
+    tips_of,
+    well_formed,
+)
 from permalake.net.http import Body, RequestRejectedError, RetryPolicy, Service, document
 
 T = TypeVar("T")
-U = TypeVar("U")
+Answer = TypeVar("Answer")
 _RAW_V2 = "application/vnd.iota.serializer-v1"
 _RAW_V1 = "application/octet-stream"
 _GONE = frozenset({404, 410})
@@ -34,11 +48,6 @@ ATTEMPTS = 8
 BACK_OFF_SECONDS = 0.5
 # A node that does not answer at all is more likely to be a wrong address than one that will in a minute.
 FIRST_ATTEMPTS = 5
-_STATES = {
-    "conflicting": InclusionState.CONFLICTING,
-    "included": InclusionState.INCLUDED,
-    "noTransaction": InclusionState.NO_TRANSACTION,
-}
 
 
 def first_patience(timeout: float) -> RetryPolicy:
@@ -81,33 +90,6 @@ class NodeAddress:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class NodeInfo:
-    """Which milestones a node holds: ``pruned`` is the last one that it dropped (0: none)."""
-
-    confirmed: int
-    pruned: int
-
-
-@dataclass(frozen=True, slots=True)
-class Signed:
-    """A milestone: its payload with the u32 type, and on Chrysalis the message that carries it."""
-
-    raw: bytes
-    milestone: Milestone
-    message_id: bytes | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class BlockState:
-    """The state of a block at a node; ``milestone`` references it (None: none yet)."""
-
-    milestone: int | None
-    state: InclusionState | None
-    conflict: int
-    white_flag_index: int | None
-
-
 class NodeApi(ABC):
     """A node. What it does not hold is None; :class:`UnavailableError` when it cannot be asked."""
 
@@ -126,9 +108,9 @@ class NodeApi(ABC):
         """Let go of the connections."""
         self._service.close()
 
+    @abstractmethod
     def info(self) -> NodeInfo:
-        """Return what the node holds; :class:`RequestRejectedError` if there is no such API."""
-        return self._service.get(f"{self.root}/info", _checked(self._info))
+        """Return which milestones the node holds; :class:`RequestRejectedError` if there is no such API."""
 
     @abstractmethod
     def milestone(self, index: int) -> Signed | None:
@@ -147,7 +129,7 @@ class NodeApi(ABC):
         """Return ids of some blocks that no block approves yet; none where the node does not list them."""
 
     @abstractmethod
-    def changes(self, index: int) -> tuple[list[bytes], list[bytes]] | None:
+    def changes(self, index: int) -> Changes | None:
         """Ids of the outputs that a milestone created and consumed."""
 
     @abstractmethod
@@ -158,21 +140,19 @@ class NodeApi(ABC):
     def state(self, block_id: bytes) -> BlockState | None:
         """Return what the node knows of a block."""
 
-    @staticmethod
-    @abstractmethod
-    def _info(answer: Any) -> NodeInfo: ...
-
-    def _json(self, path: str, shape: Any) -> Any:
+    def _json(self, path: str, shape: Callable[[Answer], T]) -> T | None:
         try:
-            return self._service.get(f"{self.root}{path}", _checked(shape))
+            return self._service.get(f"{self.root}{path}", checked(shape))
         except RequestRejectedError as refusal:
-            return _nothing(refusal)
+            _check_gone(refusal)
+            return None
 
-    def _body(self, path: str, shape: Any, accept: str) -> Any:
+    def _body(self, path: str, shape: Callable[[Body], T], accept: str) -> T | None:
         try:
-            return self._service.get_body(f"{self.root}{path}", _checked(shape), accept)
+            return self._service.get_body(f"{self.root}{path}", checked(shape), accept)
         except RequestRejectedError as refusal:
-            return _nothing(refusal)
+            _check_gone(refusal)
+            return None
 
 
 class CoreV2(NodeApi):
@@ -181,20 +161,17 @@ class CoreV2(NodeApi):
     protocol = "stardust"
     root = "/api/core/v2"
 
-    @staticmethod
-    def _info(answer: Any) -> NodeInfo:
-        status = answer["status"]
-        confirmed = status.get("confirmedMilestone") or status["latestMilestone"]
-        return NodeInfo(_u32(confirmed["index"]), _u32(status.get("pruningIndex") or 0))
+    def info(self) -> NodeInfo:
+        """Return which milestones the node holds."""
+        return self._service.get(f"{self.root}/info", checked(info_v2))
 
     def milestone(self, index: int) -> Signed | None:
         """Return a confirmed milestone; None if the node does not have it."""
 
         def shape(body: Body) -> Signed:
-            return Signed(*_decoded(_bytes(body, pack_json_milestone), "stardust", index))
+            return Signed(*decoded_milestone(_bytes(body, pack_json_milestone), "stardust", index))
 
-        signed: Signed | None = self._body(f"/milestones/by-index/{index}", shape, _RAW_V2)
-        return signed
+        return self._body(f"/milestones/by-index/{index}", shape, _RAW_V2)
 
     def timestamp(self, index: int) -> int | None:
         """Return the time of a milestone (unix seconds)."""
@@ -205,36 +182,37 @@ class CoreV2(NodeApi):
         """Return the bytes of a block, proven by its id."""
 
         def shape(body: Body) -> bytes:
-            return _proven(_bytes(body, pack_json_block), block_id)
+            return proven(_bytes(body, pack_json_block), block_id)
 
-        block: bytes | None = self._body(f"/blocks/0x{block_id.hex()}", shape, _RAW_V2)
-        return block
+        return self._body(f"/blocks/0x{block_id.hex()}", shape, _RAW_V2)
 
     def tips(self) -> list[bytes]:
         """Return ids of some blocks that no block approves yet."""
-        return self._json("/tips", lambda answer: _tips(answer["tips"])) or []
+
+        def shape(answer: TipsV2) -> list[bytes]:
+            return tips_of(answer["tips"])
+
+        return self._json("/tips", shape) or []
 
     def state(self, block_id: bytes) -> BlockState | None:
         """Return what the node knows of a block."""
-        state: BlockState | None = self._json(f"/blocks/0x{block_id.hex()}/metadata", _state)
-        return state
+        return self._json(f"/blocks/0x{block_id.hex()}/metadata", state_of)
 
-    def changes(self, index: int) -> tuple[list[bytes], list[bytes]] | None:
+    def changes(self, index: int) -> Changes | None:
         """Return the ids of the outputs that a milestone created and consumed."""
-        path = f"/milestones/by-index/{index}/utxo-changes"
-        changes: tuple[list[bytes], list[bytes]] | None = self._json(
-            path, lambda answer: _changes(answer, index)
-        )
-        return changes
+
+        def shape(answer: UtxoChanges) -> Changes:
+            return changes_of(answer, index)
+
+        return self._json(f"/milestones/by-index/{index}/utxo-changes", shape)
 
     def output(self, output_id: bytes) -> bytes | None:
         """Return the bytes of an output, spent or not."""
 
         def shape(body: Body) -> bytes:
-            return _well_formed(_bytes(body, lambda answer: pack_json_output(answer["output"])), "stardust")
+            return well_formed(_bytes(body, lambda answer: pack_json_output(answer["output"])), "stardust")
 
-        output: bytes | None = self._body(f"/outputs/0x{output_id.hex()}", shape, _RAW_V2)
-        return output
+        return self._body(f"/outputs/0x{output_id.hex()}", shape, _RAW_V2)
 
 
 class RestV1(NodeApi):
@@ -243,11 +221,9 @@ class RestV1(NodeApi):
     protocol = "chrysalis"
     root = "/api/v1"
 
-    @staticmethod
-    def _info(answer: Any) -> NodeInfo:
-        status = answer["data"]
-        confirmed = status.get("confirmedMilestoneIndex", status.get("solidMilestoneIndex"))
-        return NodeInfo(_u32(confirmed), _u32(status.get("pruningIndex") or 0))
+    def info(self) -> NodeInfo:
+        """Return which milestones the node holds."""
+        return self._service.get(f"{self.root}/info", checked(info_v1))
 
     def milestone(self, index: int) -> Signed | None:
         """Return a confirmed milestone; None if the node does not have it."""
@@ -266,151 +242,59 @@ class RestV1(NodeApi):
         return named[1] if named else None
 
     def _named(self, index: int) -> tuple[bytes, int] | None:
-        def shape(answer: Any) -> tuple[bytes, int]:
-            data = answer["data"]
-            if data["index"] != index:
-                raise ValueError("another milestone")
-            return _id(data["messageId"], 32), _u32(data["timestamp"])
+        def shape(answer: MilestoneV1) -> tuple[bytes, int]:
+            return carrier_of(answer, index)
 
-        named: tuple[bytes, int] | None = self._json(f"/milestones/{index}", shape)
-        return named
+        return self._json(f"/milestones/{index}", shape)
 
     def block(self, block_id: bytes) -> bytes | None:
         """Return the bytes of a block, proven by its id."""
         path = f"/messages/{block_id.hex()}/raw"
-        block: bytes | None = self._body(path, lambda body: _proven(body.content, block_id), _RAW_V1)
-        return block
+        return self._body(path, lambda body: proven(body.content, block_id), _RAW_V1)
 
     def state(self, block_id: bytes) -> BlockState | None:
         """Return what the node knows of a block."""
-        path = f"/messages/{block_id.hex()}/metadata"
-        state: BlockState | None = self._json(path, lambda answer: _state(answer["data"]))
-        return state
+
+        def shape(answer: MetadataV1) -> BlockState:
+            return state_of(answer["data"])
+
+        return self._json(f"/messages/{block_id.hex()}/metadata", shape)
 
     def tips(self) -> list[bytes]:
         """Return ids of some messages that no message approves yet."""
-        return self._json("/tips", lambda answer: _tips(answer["data"]["tipMessageIds"])) or []
 
-    def changes(self, index: int) -> tuple[list[bytes], list[bytes]] | None:
+        def shape(answer: TipsV1) -> list[bytes]:
+            return tips_of(answer["data"]["tipMessageIds"])
+
+        return self._json("/tips", shape) or []
+
+    def changes(self, index: int) -> Changes | None:
         """Return the ids of the outputs that a milestone created and consumed."""
 
-        def shape(answer: Any) -> tuple[list[bytes], list[bytes]]:
-            return _changes(answer["data"], index)
+        def shape(answer: UtxoChangesV1) -> Changes:
+            return changes_of(answer["data"], index)
 
-        changes: tuple[list[bytes], list[bytes]] | None = self._json(
-            f"/milestones/{index}/utxo-changes", shape
-        )
-        return changes
+        return self._json(f"/milestones/{index}/utxo-changes", shape)
 
     def output(self, output_id: bytes) -> bytes | None:
         """Return the bytes of an output, spent or not."""
 
-        def shape(answer: Any) -> bytes:
-            return _well_formed(pack_json_output(answer["data"]["output"]), "chrysalis")
+        def shape(answer: Mapping[str, Any]) -> bytes:
+            return well_formed(pack_json_output(answer["data"]["output"]), "chrysalis")
 
-        output: bytes | None = self._json(f"/outputs/{output_id.hex()}", shape)
-        return output
-
-
-def _checked(shape: Callable[[T], U]) -> Callable[[T], U]:
-    """Return ``shape`` with every error that a malformed response causes as ValueError.
-
-    The service counts that as a failed response, which it asks for again.
-    """
-
-    def run(response: T) -> U:
-        try:
-            return shape(response)
-        except (DecodeError, *UNREADABLE) as error:
-            raise ValueError(f"{type(error).__name__}: {error}"[:80]) from None
-
-    return run
+        return self._json(f"/outputs/{output_id.hex()}", shape)
 
 
-def _nothing(refusal: RequestRejectedError) -> None:
-    """None for what the node does not hold; anything else that it refuses is an error."""
+def _check_gone(refusal: RequestRejectedError) -> None:
+    """Raise a refusal again unless it says that the node does not hold what was asked for."""
     if refusal.status not in _GONE:
         raise refusal
 
 
-def _bytes(body: Body, pack: Any) -> bytes:
+def _bytes(body: Body, pack: Callable[[Mapping[str, Any]], bytes]) -> bytes:
     """Return the bytes of an answer, packed from JSON if that is what came.
 
     No structure begins with a brace.
     """
     is_json = body.media.endswith("json") or body.content[:1] == b"{"
     return pack(document(body)) if is_json else body.content
-
-
-def _proven(raw: bytes, block_id: bytes) -> bytes:
-    if blake2b(raw, digest_size=32).digest() != block_id:
-        raise ValueError("bytes of another id")
-    return raw
-
-
-def _well_formed(raw: bytes, protocol: Protocol) -> bytes:
-    if decode_outputs(pa.array([raw], pa.binary()), protocol).error[0]:
-        raise ValueError("no output")
-    return raw
-
-
-def _decoded(raw: bytes, protocol: Protocol, index: int) -> tuple[bytes, Milestone]:
-    try:
-        milestone = decode_milestone(raw, protocol)
-    except DecodeError as error:
-        raise ValueError(f"milestone {index}: {error}") from None
-    if milestone.index != index:
-        raise ValueError("another milestone")
-    return raw, milestone
-
-
-def carried(message: bytes, index: int, message_id: bytes) -> Signed:
-    """Return the milestone in a Chrysalis message; ValueError if it carries none of that index."""
-    reader = ByteReader(message)
-    reader.take(8)
-    reader.take(32 * reader.uint(1))
-    return Signed(*_decoded(reader.take(reader.uint(4)), "chrysalis", index), message_id)
-
-
-def parents_of(raw: bytes, protocol: Protocol) -> list[bytes]:
-    """Return the parents of a block whose bytes are proven; none if they are malformed."""
-    at = 1 if protocol == "stardust" else 8
-    count = raw[at] if len(raw) > at else 0
-    parents = [raw[at + 1 + 32 * i : at + 33 + 32 * i] for i in range(count)]
-    return [parent for parent in parents if len(parent) == 32]
-
-
-def _state(answer: Mapping[str, Any]) -> BlockState:
-    milestone, number = answer.get("referencedByMilestoneIndex"), answer.get("whiteFlagIndex")
-    state = answer.get("ledgerInclusionState")
-    return BlockState(
-        _u32(milestone) if milestone else None,
-        _STATES[state] if state is not None else None,
-        _u32(answer.get("conflictReason") or 0) & 0xFF,
-        _u32(number) if number is not None else None,
-    )
-
-
-def _changes(answer: Mapping[str, Any], index: int) -> tuple[list[bytes], list[bytes]]:
-    if answer["index"] != index:
-        raise ValueError("another milestone")
-    created, consumed = (answer.get(name) or () for name in ("createdOutputs", "consumedOutputs"))
-    return [_id(output_id, 34) for output_id in created], [_id(output_id, 34) for output_id in consumed]
-
-
-def _tips(ids: Any) -> list[bytes]:
-    return [_id(tip, 32) for tip in ids or ()]
-
-
-def _id(text: str, width: int) -> bytes:
-    value = bytes.fromhex(text.removeprefix("0x"))
-    if len(value) != width:
-        raise ValueError(f"an id of {len(value)} bytes")
-    return value
-
-
-def _u32(value: Any) -> int:
-    # int() of a decimal with a large exponent would not end.
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**32:
-        raise ValueError(f"{str(value)[:40]} is no u32")
-    return value

@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 from uuid import uuid4
 
 import pyarrow as pa
@@ -32,8 +32,21 @@ _WHOLE = re.compile(r"whole-(\d+)-(\d+)-(\d+)\.parquet")
 _PIECE = re.compile(r"piece-[0-9a-f]{32}\.parquet")
 _READERS_ARE_GONE = 3_600.0
 
-Row = Mapping[str, Any]
 _SCHEMA = to_arrow_schema(RECORD)
+
+
+class NodeRecord(TypedDict):
+    """A record of a source (:data:`~permalake.iota.cone.source_records.RECORD`) as a row."""
+
+    kind: int
+    milestone: int
+    id: bytes | None
+    raw: bytes | None
+    link: bytes | None
+    state: int | None
+    conflict: int | None
+    number: int | None
+    origin: str
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -102,11 +115,11 @@ class NodeCache:
             )
         return payloads
 
-    def add_piece(self, stretch: int, rows: Iterable[Row]) -> None:
+    def add_piece(self, stretch: int, rows: Iterable[NodeRecord]) -> None:
         """Land some records of a stretch."""
         self._write(stretch, f"piece-{uuid4().hex}.parquet", rows)
 
-    def add_whole(self, stretch: int, first: int, last: int, rows: Iterable[Row]) -> Whole:
+    def add_whole(self, stretch: int, first: int, last: int, rows: Iterable[NodeRecord]) -> Whole:
         """Land all records of a stretch, of which ``first``..``last`` are complete.
 
         Pieces and outdated files go.
@@ -152,7 +165,7 @@ class NodeCache:
         folder = self._folder(stretch)
         return list(folder.iterdir()) if folder.is_dir() else []
 
-    def _write(self, stretch: int, name: str, rows: Iterable[Row]) -> Path:
+    def _write(self, stretch: int, name: str, rows: Iterable[NodeRecord]) -> Path:
         folder = self._folder(stretch)
         folder.mkdir(parents=True, exist_ok=True)
         scratch = folder / f"{uuid4().hex}.scratch"

@@ -11,7 +11,8 @@ from collections.abc import Collection, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 
-from permalake.iota.sources.node_api import BlockState, NodeApi, parents_of
+from permalake.iota.sources.node_answers import BlockState, parents_of
+from permalake.iota.sources.node_api import NodeApi
 from permalake.net.http import RequestRejectedError, UnavailableError
 
 _FAILURES = (UnavailableError, RequestRejectedError)

@@ -20,8 +20,9 @@ from permalake.errors import PermalakeError
 from permalake.iota.codec.faults import DecodeError
 from permalake.iota.codec.milestones import decode_milestone
 from permalake.iota.cone.source_records import Record
-from permalake.iota.sources.node_api import BlockState, NodeApi, RestV1, Signed, carried, parents_of
-from permalake.iota.sources.node_cache import REFERENCE, STRETCH, NodeCache, Whole
+from permalake.iota.sources.node_answers import BlockState, Changes, Signed, carried, parents_of
+from permalake.iota.sources.node_api import NodeApi, RestV1
+from permalake.iota.sources.node_cache import REFERENCE, STRETCH, NodeCache, NodeRecord, Whole
 from permalake.net.http import RequestRejectedError, UnavailableError
 
 # What a kill may cost: records or seconds since the last piece was put down.
@@ -33,26 +34,26 @@ _ID = 34
 class _Held:
     """The part of a stretch that is there."""
 
-    milestones: dict[int, dict[str, Any]] = field(default_factory=dict)
-    blocks: dict[bytes, dict[str, Any]] = field(default_factory=dict)
-    changes: dict[int, dict[str, Any]] = field(default_factory=dict)
-    consumed: dict[tuple[int, bytes], dict[str, Any]] = field(default_factory=dict)
+    milestones: dict[int, NodeRecord] = field(default_factory=dict)
+    blocks: dict[bytes, NodeRecord] = field(default_factory=dict)
+    changes: dict[int, NodeRecord] = field(default_factory=dict)
+    consumed: dict[tuple[int, bytes], NodeRecord] = field(default_factory=dict)
     references: dict[bytes, int] = field(default_factory=dict)  # blocks of earlier milestones
 
-    def put(self, row: dict[str, Any]) -> None:
-        kind, milestone = row["kind"], row["milestone"]
+    def put(self, row: NodeRecord) -> None:
+        kind, milestone, block_id = row["kind"], row["milestone"], row["id"] or b""
         if kind == REFERENCE:
-            self.references[row["id"]] = milestone
+            self.references[block_id] = milestone
         elif kind == Record.MILESTONE:
             self.milestones[milestone] = row
         elif kind == Record.BLOCK:
-            self.blocks[row["id"]] = row
+            self.blocks[block_id] = row
         elif kind == Record.CHANGES:
             self.changes[milestone] = row
         else:
-            self.consumed[milestone, row["id"]] = row
+            self.consumed[milestone, block_id] = row
 
-    def rows(self) -> Iterator[dict[str, Any]]:
+    def rows(self) -> Iterator[NodeRecord]:
         yield from self.milestones.values()
         yield from self.blocks.values()
         yield from self.consumed.values()
@@ -85,7 +86,7 @@ class Walk:
         self._open: dict[Future[Any], Callable[[Any], None]] = {}
         self._done: SimpleQueue[Future[Any]] = SimpleQueue()
         self._stopped = False
-        self._fresh: list[dict[str, Any]] = []
+        self._fresh: list[NodeRecord] = []
         self._put_down = time.monotonic()
         self._lacking: list[int] = []  # milestones of which the node lacks something
 
@@ -100,7 +101,7 @@ class Walk:
                 self._want_milestone(index)
             for row in list(self._held.blocks.values()):
                 if row["milestone"] >= self._first:
-                    self._want_parents(row["raw"], row["milestone"])
+                    self._want_parents(row["raw"] or b"", row["milestone"])
             self._work()
         finally:
             self._settle()
@@ -123,7 +124,7 @@ class Walk:
             blocks = table.filter(pc.equal(table.column("kind"), int(Record.BLOCK)))
             self._before.update(blocks.column("id").to_pylist())
 
-    def _keep(self, row: dict[str, Any]) -> None:
+    def _keep(self, row: NodeRecord) -> None:
         self._held.put(row)
         self._fresh.append(row)
         if len(self._fresh) >= _PIECE_ROWS or time.monotonic() - self._put_down > _PIECE_SECONDS:
@@ -138,7 +139,7 @@ class Walk:
 
     def _want_milestone(self, index: int) -> None:
         if row := self._held.milestones.get(index):
-            self._want_cone(index, decode_milestone(row["raw"], self._api.protocol).parents)
+            self._want_cone(index, decode_milestone(row["raw"] or b"", self._api.protocol).parents)
             if row["link"]:
                 self._want(row["link"], index)
         elif isinstance(self._api, RestV1):
@@ -165,7 +166,7 @@ class Walk:
             return
         self._carriers[message_id] = index
         if row := self._held.blocks.get(message_id):
-            self._got_message(message_id, row["raw"])
+            self._got_message(message_id, row["raw"] or b"")
         else:
             self._want(message_id, index)
 
@@ -176,7 +177,7 @@ class Walk:
         except (ValueError, DecodeError) as error:
             raise PermalakeError(f"milestone {index}: its message {message_id.hex()}: {error}") from None
 
-    def _got_changes(self, index: int, changes: tuple[list[bytes], list[bytes]] | None) -> None:
+    def _got_changes(self, index: int, changes: Changes | None) -> None:
         if changes is None:
             self._lacking.append(index)
             return
@@ -241,17 +242,7 @@ class Walk:
         if index < self._first:
             self._keep(_row(REFERENCE, index, id=block_id))
             return
-        self._keep(
-            _row(
-                Record.BLOCK,
-                index,
-                id=block_id,
-                raw=raw,
-                state=None if state.state is None else int(state.state),
-                conflict=state.conflict,
-                number=state.white_flag_index,
-            )
-        )
+        self._keep(_row(Record.BLOCK, index, id=block_id, raw=raw, state=state))
         if block_id in self._carriers:
             self._got_message(block_id, raw)
         self._want_parents(raw, index)
@@ -282,6 +273,23 @@ class Walk:
         self._flush()
 
 
-def _row(kind: int, milestone: int, **values: Any) -> dict[str, Any]:
-    absent = dict.fromkeys(("id", "raw", "link", "state", "conflict", "number"))
-    return {**absent, **values, "kind": int(kind), "milestone": milestone, "origin": ""}
+def _row(
+    kind: int,
+    milestone: int,
+    *,
+    id: bytes | None = None,
+    raw: bytes | None = None,
+    link: bytes | None = None,
+    state: BlockState | None = None,
+) -> NodeRecord:
+    return {
+        "kind": int(kind),
+        "milestone": milestone,
+        "id": id,
+        "raw": raw,
+        "link": link,
+        "state": None if state is None or state.state is None else int(state.state),
+        "conflict": state.conflict if state else None,
+        "number": state.white_flag_index if state else None,
+        "origin": "",
+    }
