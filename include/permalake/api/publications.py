@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from pydantic import Field
@@ -16,6 +16,7 @@ from typing_extensions import TypedDict
 from permalake.api.limits import FEED
 from permalake.lake.serving import LakeReader
 from permalake.lake.state import publications
+from permalake.transparency.documents import FeedEntry
 from permalake.transparency.feed import described, tables_of
 from permalake.web.answers import Count, DayText, UtcTime, answer
 from permalake.web.paging import LIMIT, NoQuery, items_of_page
@@ -100,7 +101,7 @@ async def feed(request: Request, query: Annotated[_FeedQuery, Query()]) -> Respo
     reader: LakeReader = request.app.state.reader
     limit = items_of_page(request.app.state.settings.serve, query.limit)
     until = time.monotonic() + query.wait
-    last, entries = query.since, list[dict[str, Any]]()
+    last, entries = query.since, list[FeedEntry]()
     while True:
         served = reader.snapshot().publication
         if served > last:  # What others published meanwhile wakes nobody who asked for one network.
@@ -113,7 +114,7 @@ async def feed(request: Request, query: Annotated[_FeedQuery, Query()]) -> Respo
 
 def _publications(
     request: Request, asked: _FeedQuery, since: int, served: int, limit: int
-) -> list[dict[str, Any]]:
+) -> list[FeedEntry]:
     query = select(publications).where(publications.c.id > since, publications.c.id <= served)
     if asked.network is not None:
         query = query.where(publications.c.network == asked.network)

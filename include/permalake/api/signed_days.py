@@ -13,6 +13,7 @@ from permalake.api.pages import SITE
 from permalake.api.proofs import log_copy
 from permalake.config import Settings
 from permalake.transparency.copies import read_manifest
+from permalake.transparency.documents import Evidence, SignedTable
 from permalake.transparency.log import Entry
 from permalake.transparency.report import NOT_COVERED, basis
 from permalake.transparency.served import ServedLog, served_log
@@ -106,19 +107,19 @@ def _day(settings: Settings, signed: ServedLog, entry: Entry, entries: Sequence[
     }
 
 
-def _tables(tables: Mapping[str, Json]) -> Iterator[Json]:
+def _tables(tables: Mapping[str, SignedTable]) -> Iterator[Json]:
     for name, said in sorted(tables.items()):
         yield {"table": name, "kind": said["kind"], "rows": said["rows"], "digest": said["digest"]}
 
 
-def _facts(evidence: Mapping[str, Any]) -> Iterator[list[str]]:
+def _facts(evidence: Evidence) -> Iterator[list[str]]:
     """Yield what else the manifest says of how the input was verified, as names and values."""
     if (milestones := evidence.get("milestones")) and milestones["count"]:
         yield ["Milestones", "{first} to {last}, {count} in all".format(**milestones)]
     if coordinator := evidence.get("coordinator"):
-        for fact in coordinator["keys"]:
-            until = f" to {fact['end']}" if fact.get("end") else ""
-            yield ["Coordinator's key", f"{fact['key']} for milestones from {fact['start']}{until}"]
-    for index, fact in evidence.get("guardian_sets", {}).items():
-        signers = f"{fact['quorum']} of {len(fact['guardians'])} guardians must sign"
-        yield [f"Guardian set {index}", f"{fact['messages']:,} messages; {signers}"]
+        for key in coordinator["keys"]:
+            until = f" to {key['end']}" if key.get("end") else ""
+            yield ["Coordinator's key", f"{key['key']} for milestones from {key['start']}{until}"]
+    for index, signed in evidence.get("guardian_sets", {}).items():
+        signers = f"{signed['quorum']} of {len(signed['guardians'])} guardians must sign"
+        yield [f"Guardian set {index}", f"{signed['messages']:,} messages; {signers}"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -15,6 +15,7 @@ from permalake.errors import ConfigError
 
 if TYPE_CHECKING:
     from permalake.transparency.deep import Derivation
+    from permalake.transparency.documents import ProofOfDay
 
 
 def command(  # noqa: PLR0917
@@ -80,7 +81,7 @@ def command(  # noqa: PLR0917
 
             lines = report_inclusion(load_settings(config), network, proof)
         else:
-            lines = report_proof(check_proof(proof, public))
+            lines = report_proof(check_proof(cast("ProofOfDay", proof), public))
         sys.stdout.write("\n".join(lines) + "\n")
         return
     if source is not None and source.endswith(".zip"):

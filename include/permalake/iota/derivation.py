@@ -28,6 +28,7 @@ from permalake.iota.tables.base_tables import BASE_TABLES, base_tables
 from permalake.iota.tables.decoded_columns import DecodedRange
 from permalake.iota.tables.milestone_table import MILESTONE_TABLE
 from permalake.transparency.deep import RawDay, TableFolder, UnderivedError
+from permalake.transparency.documents import Manifest
 
 _CONSEQUENCE = "consumed_unexpected"
 _OF_OUTPUTS = ("consumed", "utxo")
@@ -50,7 +51,7 @@ class NetworkRules:
     source_of_keys: str
 
     @classmethod
-    def of(cls, settings: Settings, network: str, manifest: Mapping[str, Any]) -> NetworkRules:
+    def of(cls, settings: Settings, network: str, manifest: Manifest) -> NetworkRules:
         """Return the rules by the settings of this machine, else by the manifest."""
         configured = settings.networks.get(network)
         if configured is not None:
@@ -65,18 +66,22 @@ class NetworkRules:
                 "this machine's settings name",
             )
         said = manifest["verified"]
-        if not said.get("settings"):
+        signed, protocol = said.get("settings"), said.get("protocol")
+        if signed is None or protocol is None:
             raise ConfigError(
                 f"{network}: its manifest does not say how to derive it; add [networks.{network}] to "
                 "the settings"
             )
-        coordinator = said["coordinator"] or {"keys": [], "threshold": None}
+        coordinator = said.get("coordinator") or {"keys": [], "threshold": None}
         return cls(
-            said["protocol"],
-            source_of_keys="the publisher alone names: compare them with the network's own word",
-            keys=tuple(CoordinatorKey.model_validate(key) for key in coordinator["keys"]),
-            threshold=coordinator["threshold"],
-            **said["settings"],
+            protocol,
+            signed["bech32_hrp"],
+            signed["chunk_size"],
+            signed["look_back"],
+            signed["transaction_signatures"],
+            tuple(CoordinatorKey.model_validate(key) for key in coordinator["keys"]),
+            coordinator["threshold"],
+            "the publisher alone names: compare them with the network's own word",
         )
 
 

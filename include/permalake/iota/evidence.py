@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import cast
 
 import pyarrow.compute as pc
 
 from permalake.config import Settings
+from permalake.transparency.documents import Evidence, SignedKey
 from permalake.transparency.manifest import Rows
 
 _RULES = (
@@ -16,7 +17,7 @@ _RULES = (
 )
 
 
-def evidence(settings: Settings, network: str, rows: Rows) -> dict[str, Any]:
+def evidence(settings: Settings, network: str, rows: Rows) -> Evidence:
     """Return the rules, the day's milestones, and the coordinator's keys that counted (null: unchecked)."""
     indices = rows("milestones").to_table(columns=["milestone_index"])["milestone_index"]
     configured = settings.networks.get(network)
@@ -39,7 +40,7 @@ def evidence(settings: Settings, network: str, rows: Rows) -> dict[str, Any]:
         },
         "coordinator": {
             "threshold": configured.coordinator_threshold,
-            "keys": [key.model_dump(mode="json") for key in keys],
+            "keys": [cast(SignedKey, key.model_dump(mode="json")) for key in keys],
         }
         if configured and keys
         else None,

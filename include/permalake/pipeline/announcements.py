@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import logging
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from sqlalchemy import RowMapping, select, update
 
@@ -18,6 +17,7 @@ from permalake.errors import PermalakeError
 from permalake.lake.identity import catalog_id
 from permalake.lake.state import Database, publications, stamp
 from permalake.pipeline.alerts import discreet, post
+from permalake.transparency.documents import FeedEntry
 from permalake.transparency.feed import KINDS_WITH_DAYS, described, tables_of
 
 log = logging.getLogger(__name__)
@@ -72,15 +72,15 @@ def _waiting(settings: Settings, database: Database, network: str) -> list[tuple
     return [(row["id"], _body(lake_id, row, entry)) for row, entry in zip(rows, entries, strict=True)]
 
 
-def _body(lake_id: str, row: RowMapping, entry: dict[str, Any]) -> bytes:
+def _body(lake_id: str, row: RowMapping, entry: FeedEntry) -> bytes:
     made = event(lake_id, row, entry)
     body = json.dumps(made).encode()
     if len(body) <= LARGEST_EVENT:
         return body
-    return json.dumps(made | {"data": entry | {"days": None}}).encode()
+    return json.dumps(made | {"data": {**entry, "days": None}}).encode()
 
 
-def event(lake_id: str, row: RowMapping, entry: dict[str, Any]) -> dict[str, Any]:
+def event(lake_id: str, row: RowMapping, entry: FeedEntry) -> dict[str, object]:
     """Return a publication as a CloudEvent; ``entry`` is what the feed has of it.
 
     ``event`` and ``text`` are extension attributes: the alerts of the same webhook have them too.

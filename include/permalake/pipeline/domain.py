@@ -23,6 +23,7 @@ from permalake.stores.batch import Store
 if TYPE_CHECKING:
     from permalake.audit.laws import Law
     from permalake.transparency.deep import Derivation
+    from permalake.transparency.documents import Evidence
     from permalake.transparency.manifest import Rows
     from permalake.web.mount import Mount
     from permalake.web.numbers import CoinUnit
@@ -107,9 +108,9 @@ class Domain:
         coin: CoinUnit = loaded(self.coin)(settings, network)
         return coin
 
-    def evidence_of(self, settings: Settings, network: str, rows: Rows) -> dict[str, Any]:
+    def evidence_of(self, settings: Settings, network: str, rows: Rows) -> Evidence:
         """Return how the input of a day was verified, as JSON; ``rows`` returns the day's rows of a table."""
-        evidence: dict[str, Any] = loaded(self.evidence)(settings, network, rows)
+        evidence: Evidence = loaded(self.evidence)(settings, network, rows)
         return evidence
 
     def derivation_of(self, settings: Settings, network: str) -> Derivation:

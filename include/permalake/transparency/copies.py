@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -16,6 +16,7 @@ import pyarrow.dataset as ds
 from permalake.contracts import Table
 from permalake.errors import PermalakeError
 from permalake.lake.published import LakeState, dataset
+from permalake.transparency.documents import CopiedFile, Manifest
 from permalake.transparency.log import Entry
 from permalake.transparency.places import SMALL, Place
 
@@ -102,7 +103,7 @@ def data_path(entry: Entry, table: str, digest: str) -> str:
     return f"data/{entry.network}/{table}/{entry.date}-{digest[:16]}.parquet"
 
 
-def read_manifest(copy: Copy, entry: Entry) -> dict[str, Any]:
+def read_manifest(copy: Copy, entry: Entry) -> Manifest:
     """Read the manifest that an entry of the log names.
 
     Raises:
@@ -114,7 +115,7 @@ def read_manifest(copy: Copy, entry: Entry) -> dict[str, Any]:
         raise DamagedCopyError(f"{copy.place.location}/{path} is missing")
     if hashlib.sha256(content).hexdigest() != entry.manifest:
         raise DamagedCopyError(f"{copy.place.location}/{path} is not the manifest that the log holds")
-    document: dict[str, Any] = json.loads(content)
+    document: Manifest = json.loads(content)
     if (document.get("network"), document.get("date")) != (entry.network, entry.date):
         raise DamagedCopyError(f"{copy.place.location}/{path} is the manifest of another day")
     return document
@@ -126,7 +127,7 @@ def sha256_of(file: Path) -> str:
         return hashlib.file_digest(source, "sha256").hexdigest()
 
 
-def _listed(place: Place) -> list[dict[str, Any]]:
+def _listed(place: Place) -> list[CopiedFile]:
     content = place.read(FILES, 64 * SMALL)
     if content is None:
         raise DamagedCopyError(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from permalake.contracts import Table
 from permalake.errors import PermalakeError
 from permalake.transparency.digest import table_digest
+from permalake.transparency.documents import Manifest
 from permalake.transparency.manifest import Rows
 from permalake.transparency.row_differences import differing_rows, key_text, value_text
 
@@ -36,7 +37,7 @@ class RawDay:
     """
 
     date: date
-    manifest: Mapping[str, Any]
+    manifest: Manifest
     rows: Rows
 
 

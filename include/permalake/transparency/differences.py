@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import duckdb
 import pyarrow.dataset as ds
@@ -12,6 +11,7 @@ from permalake.contracts import Table
 from permalake.errors import PermalakeError
 from permalake.transparency.copies import ExportCopy
 from permalake.transparency.digest import table_digest
+from permalake.transparency.documents import SignedTable
 from permalake.transparency.landed import LandedDay
 from permalake.transparency.log import Entry
 from permalake.transparency.places import open_place
@@ -41,7 +41,7 @@ def first_difference(day: LandedDay, tables: Mapping[str, Table], kind: str, row
             if count := here.count_rows():
                 return f"{where}: there are {count:,} rows here, and {day.origin} signed none"
             continue
-        check_columns(table, dict(said), f"{day.origin}: {where}")
+        check_columns(table, said, f"{day.origin}: {where}")
         made = table_digest(here, table)
         if made.hex != said["digest"]:
             return (
@@ -51,7 +51,7 @@ def first_difference(day: LandedDay, tables: Mapping[str, Table], kind: str, row
     return None
 
 
-def _row(day: LandedDay, table: Table, said: Mapping[str, Any], here: ds.Dataset) -> str:
+def _row(day: LandedDay, table: Table, said: SignedTable, here: ds.Dataset) -> str:
     """Name the first row that differs, if the publisher still shows its rows."""
     entry = Entry(day.network, day.date.isoformat(), day.document["publication"], day.manifest)
     try:

@@ -20,6 +20,7 @@ import pyarrow.dataset as ds
 from permalake.contracts import Table
 from permalake.transparency import merkle
 from permalake.transparency.block_encoding import BLOCK_ROWS, encode_block, leaf_hashes, whole_blocks
+from permalake.transparency.documents import DigestParts, SignedDigest
 from permalake.transparency.row_order import order_of, over_ordered
 
 
@@ -39,9 +40,9 @@ class TableDigest:
     root: str
 
     @property
-    def document(self) -> dict[str, Any]:
+    def document(self) -> SignedDigest:
         """The digest's parts as a manifest has them, with the digest itself."""
-        parts = {
+        parts: DigestParts = {
             "block": BLOCK_ROWS,
             "columns": [list(column) for column in self.columns],
             "order": list(self.order),

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any
 
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
@@ -30,6 +29,7 @@ from permalake.transparency.copies import (
     sha256_of,
 )
 from permalake.transparency.digest import table_digest
+from permalake.transparency.documents import ExportedFile, SignedTable
 from permalake.transparency.log import CHECKPOINT, PUBLIC_KEY, Entry, SignedLog, files_of
 from permalake.transparency.notes import VerifierKey
 from permalake.transparency.places import SMALL, FolderPlace
@@ -77,7 +77,7 @@ class Export:
         export that was interrupted anywhere is completed by the next one.
         """
         before = _files_at(target)
-        listed: list[dict[str, Any]] = []
+        listed: list[ExportedFile] = []
         written = kept = size = days = 0
         for (network, day), entry in sorted(self.log.latest.items()):
             if not self.is_exported(entry):
@@ -107,14 +107,14 @@ class Export:
         _write_retired(target, gone)
         return Exported(days, written, kept, size)
 
-    def _tables(self, entry: Entry) -> Iterator[tuple[Table, dict[str, Any]]]:
+    def _tables(self, entry: Entry) -> Iterator[tuple[Table, SignedTable]]:
         for name, said in sorted(read_manifest(self.lake, entry)["tables"].items()):
             if table := self.table_of(entry.network, name):
                 yield table, said
 
     def _write_table(
-        self, target: FolderPlace, entry: Entry, table: Table, path: str, said: dict[str, Any]
-    ) -> dict[str, Any]:
+        self, target: FolderPlace, entry: Entry, table: Table, path: str, said: SignedTable
+    ) -> ExportedFile:
         day = date.fromisoformat(entry.date)
         rows = dataset(table, self.lake.state.get((entry.network, table.name)), day, day)
         with tempfile.TemporaryDirectory() as folder:
@@ -162,7 +162,7 @@ def _write_new(target: FolderPlace, path: str, content: bytes) -> None:
         target.write(path, content)
 
 
-def _files_at(target: FolderPlace) -> dict[str, dict[str, Any]]:
+def _files_at(target: FolderPlace) -> dict[str, ExportedFile]:
     content = target.read(FILES, 64 * SMALL)
     return {file["path"]: file for file in json.loads(content)} if content else {}
 
@@ -176,11 +176,11 @@ def _write_retired(target: FolderPlace, paths: set[str]) -> None:
     target.write(_RETIRED, json.dumps(sorted(paths)).encode())
 
 
-def _lines(listed: list[dict[str, Any]]) -> bytes:
+def _lines(listed: list[ExportedFile]) -> bytes:
     return ("[\n" + ",\n".join(json.dumps(file) for file in listed) + "\n]\n").encode()
 
 
-def _readme(export: Export, listed: list[dict[str, Any]]) -> str:
+def _readme(export: Export, listed: list[ExportedFile]) -> str:
     networks = ", ".join(sorted({file["network"] for file in listed}))
     first = next(iter(listed), None)
     table = f"{first['network']}/{first['table']}" if first else ""
@@ -206,7 +206,7 @@ others answered while days were built. `permalake query` over a lake of one's ow
 """  # noqa: S608
 
 
-def _croissant(log: SignedLog, listed: list[dict[str, Any]]) -> dict[str, Any]:
+def _croissant(log: SignedLog, listed: list[ExportedFile]) -> dict[str, object]:
     """Describe the files as Croissant 1.0 has it (docs.mlcommons.org/croissant)."""
     tables = sorted({(file["network"], file["table"]) for file in listed})
     return {

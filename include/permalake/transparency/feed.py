@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
 
 from sqlalchemy import Connection, RowMapping, select
 
@@ -12,6 +11,8 @@ from permalake.config import Settings
 from permalake.lake.publication_log import read_logged
 from permalake.lake.state import publication_tables
 from permalake.transparency.copies import LakeCopy, read_manifest
+from permalake.transparency.documents import FeedDay, FeedEntry, FeedWithdrawn, FeedWithheld
+from permalake.transparency.log import Entry
 from permalake.transparency.places import FolderPlace
 from permalake.transparency.served import served_log
 from permalake.transparency.signing import FOLDER
@@ -34,7 +35,7 @@ def tables_of(connection: Connection, rows: Sequence[RowMapping]) -> dict[int, l
 
 def described(
     settings: Settings, rows: Sequence[RowMapping], tables: dict[int, list[str]]
-) -> list[dict[str, Any]]:
+) -> list[FeedEntry]:
     """Return publications as JSON; ``rows`` are theirs in the catalog, ``tables`` what each moved."""
     copy = LakeCopy(FolderPlace(settings.lake.warehouse), FOLDER, {})
     signed = served_log(settings.lake.warehouse)
@@ -51,21 +52,28 @@ def described(
             "days": _days(settings, copy, entries.get((row["network"], row["id"]), ()), row)
             if row["kind"] in KINDS_WITH_DAYS
             else [],
-            "withdrawn": _by_day(row["withdrawn"], "tables"),
-            "withheld": _by_day(row["withheld"], "reason"),
+            "withdrawn": _withdrawn(row["withdrawn"]),
+            "withheld": _withheld(row["withheld"]),
         }
         for row in rows
     ]
 
 
-def _by_day(column: str | None, name: str) -> list[dict[str, Any]] | None:
-    """Return what a publication recorded by day; None where an earlier release recorded nothing."""
+def _withdrawn(column: str | None) -> list[FeedWithdrawn] | None:
+    """Return the withdrawn tables by day; None where an earlier release recorded nothing."""
     if column is None:
         return None
-    return [{"date": day, name: value} for day, value in json.loads(column).items()]
+    return [{"date": day, "tables": tables} for day, tables in json.loads(column).items()]
 
 
-def _days(settings: Settings, copy: LakeCopy, entries: Any, row: Any) -> list[dict[str, Any]]:
+def _withheld(column: str | None) -> list[FeedWithheld] | None:
+    """Return the withheld days; None where an earlier release recorded nothing."""
+    if column is None:
+        return None
+    return [{"date": day, "reason": reason} for day, reason in json.loads(column).items()]
+
+
+def _days(settings: Settings, copy: LakeCopy, entries: Sequence[Entry], row: RowMapping) -> list[FeedDay]:
     """Return the days of a publication: as signed, or as the log of publications has them."""
     if entries:
         return [

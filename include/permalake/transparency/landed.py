@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
-from typing import Any
 
 import pyarrow.dataset as ds
 
@@ -20,6 +19,7 @@ from permalake.config import Settings
 from permalake.contracts import Table
 from permalake.contracts.steps import Publishers
 from permalake.errors import PermalakeError
+from permalake.transparency.documents import Manifest, SignedTable
 from permalake.transparency.log import Entry
 from permalake.transparency.places import SMALL, FolderPlace
 from permalake.transparency.publisher import Publisher, open_publisher
@@ -50,7 +50,7 @@ class LandedDay:
     origin: str
     url: str
     manifest: str
-    document: Mapping[str, Any]
+    document: Manifest
     earlier: int
     folder: str
 
@@ -66,10 +66,9 @@ class LandedDay:
         return COPIED.format(origin=self.origin, manifest=self.manifest)
 
     @property
-    def tables(self) -> Mapping[str, Mapping[str, Any]]:
+    def tables(self) -> Mapping[str, SignedTable]:
         """The manifest's entry on each table."""
-        tables: Mapping[str, Mapping[str, Any]] = self.document["tables"]
-        return tables
+        return self.document["tables"]
 
     def file(self, table: str) -> str | None:
         """Return the location of the landed rows of a table; None where the day has none."""
@@ -265,7 +264,7 @@ def _changed(publisher: Publisher, entry: Entry, manifest: str) -> bool:
     return _own(publisher.manifest(before[0])) != _own(publisher.manifest(entry))
 
 
-def _own(manifest: Mapping[str, Any]) -> dict[str, str]:
+def _own(manifest: Manifest) -> dict[str, str]:
     """Return the digests of the tables of the day itself."""
     return {name: said["digest"] for name, said in manifest["tables"].items() if said["kind"] == "day"}
 
@@ -275,5 +274,5 @@ def _content(rows: ds.Dataset) -> bytes:
     return Path(rows.files[0]).read_bytes()
 
 
-def _name(table: str, said: Mapping[str, Any]) -> str:
+def _name(table: str, said: SignedTable) -> str:
     return f"{table}-{said['digest'][:16]}.parquet"

@@ -24,6 +24,7 @@ from permalake.lake.leases import CARRY, DAYS
 from permalake.lake.published import LakeState, dataset, state_in
 from permalake.lake.state import Database, days, publications
 from permalake.transparency.digest import canonical_json, table_digest
+from permalake.transparency.documents import Evidence, Manifest, SignedTable
 from permalake.version import VERSION
 
 FORMAT = "permalake-manifest-1"
@@ -49,7 +50,7 @@ class SignedDomain(Protocol):
     def raw_tables(self) -> tuple[str, ...]:
         """Names of the tables that hold the input's bytes."""
 
-    def evidence_of(self, settings: Settings, network: str, rows: Rows) -> dict[str, Any]:
+    def evidence_of(self, settings: Settings, network: str, rows: Rows) -> Evidence:
         """Return how a day's input was verified."""
 
 
@@ -103,7 +104,7 @@ class ManifestOfDay:
 
     network: str
     day: date
-    document: dict[str, Any]
+    document: Manifest
     files: Mapping[str, str]
 
     @property
@@ -129,7 +130,7 @@ def make_manifest(
     ``before``: the last one of the day; tables whose data files are the same keep their digests.
     """
     network = state.network
-    tables: dict[str, Any] = {}
+    tables: dict[str, SignedTable] = {}
     files: dict[str, str] = {}
     for table in hashed_tables(domain):
         location = state.tables.get((network, table.name))
@@ -147,7 +148,7 @@ def make_manifest(
         return dataset(domain.tables[name], state.tables.get((network, name)), day, day)
 
     row = state.days[day]
-    document = {
+    document: Manifest = {
         "format": FORMAT,
         "lake": state.lake_id,
         "network": network,

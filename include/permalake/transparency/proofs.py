@@ -20,19 +20,19 @@ from permalake.transparency.block_decoding import decoded_row
 from permalake.transparency.block_encoding import BLOCK_ROWS
 from permalake.transparency.copies import Copy, read_manifest
 from permalake.transparency.digest import PlacedRow, canonical_json
+from permalake.transparency.documents import DigestParts, Manifest, ProofOfDay, ProofOfRow
 from permalake.transparency.log import Entry
 from permalake.transparency.notes import VerifierKey, open_note, read_checkpoint
 from permalake.transparency.served import ServedLog
 
 FORMAT = "permalake-proof-1"
-Json = dict[str, Any]
 
 
 class InvalidProofError(PermalakeError):
     """Raised if a proof does not hold; it says where."""
 
 
-def day_proof(copy: Copy, signed: ServedLog, entry: Entry) -> Json:
+def day_proof(copy: Copy, signed: ServedLog, entry: Entry) -> ProofOfDay:
     """Return the proof that the manifest of a day is in the log, with manifest, checkpoint and key."""
     index = signed.places[entry]
     return {
@@ -46,7 +46,7 @@ def day_proof(copy: Copy, signed: ServedLog, entry: Entry) -> Json:
     }
 
 
-def row_proof(table: str, placed: PlacedRow) -> Json:
+def row_proof(table: str, placed: PlacedRow) -> ProofOfRow:
     """Return the proof that a row belongs to its table's day, to stand as ``row`` in a day's proof."""
     return {
         "table": table,
@@ -73,13 +73,13 @@ class ProvenRow:
     origin: str
     size: int
     key: VerifierKey
-    manifest: Json
+    manifest: Manifest
     table: str | None
     row: Mapping[str, Any]
 
 
-def read_proof(file: Path) -> Json:
-    """Read a proof from a file."""
+def read_proof(file: Path) -> dict[str, Any]:
+    """Read a proof, of a day or of inclusion, from a file."""
     try:
         content = file.read_bytes()
     except OSError as error:
@@ -93,7 +93,7 @@ def read_proof(file: Path) -> Json:
     return document
 
 
-def check_proof(proof: Json, key: VerifierKey | None) -> ProvenRow:
+def check_proof(proof: ProofOfDay, key: VerifierKey | None) -> ProvenRow:
     """Check a proof; ``key``: the publisher's, without it the one that the proof names.
 
     Raises:
@@ -121,9 +121,15 @@ def check_proof(proof: Json, key: VerifierKey | None) -> ProvenRow:
     return ProvenRow(checkpoint.origin, checkpoint.size, signer, manifest, table, row)
 
 
-def _check_row(proof: Json, manifest: Json) -> tuple[str, Mapping[str, Any]]:
+def _check_row(proof: ProofOfRow, manifest: Manifest) -> tuple[str, Mapping[str, Any]]:
     said = manifest["tables"][proof["table"]]
-    parts = {name: said[name] for name in ("block", "columns", "order", "root", "rows")}
+    parts: DigestParts = {
+        "block": said["block"],
+        "columns": said["columns"],
+        "order": said["order"],
+        "root": said["root"],
+        "rows": said["rows"],
+    }
     if hashlib.sha256(canonical_json(parts)).hexdigest() != said["digest"] or said["block"] != BLOCK_ROWS:
         raise InvalidProofError(f"the manifest's digest of {proof['table']} does not fit its parts")
     block = _from_base64(proof["block"])
@@ -131,7 +137,7 @@ def _check_row(proof: Json, manifest: Json) -> tuple[str, Mapping[str, Any]]:
     root = merkle.root_of_inclusion(merkle.leaf_hash(block), proof["index"], leaves, _nodes(proof["path"]))
     if root is None or root.hex() != said["root"]:
         raise InvalidProofError(f"the row is not among the {said['rows']:,} that the manifest has signed")
-    return proof["table"], decoded_row(block, [tuple(column) for column in said["columns"]], proof["row"])
+    return proof["table"], decoded_row(block, [(name, kind) for name, kind in said["columns"]], proof["row"])
 
 
 def _nodes(path: list[str]) -> list[bytes]:

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import cached_property
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -17,6 +16,7 @@ from permalake.contracts import Table
 from permalake.errors import ConfigError, PermalakeError
 from permalake.transparency.copies import DamagedCopyError, ExportCopy, read_manifest
 from permalake.transparency.digest import counted_columns, table_digest
+from permalake.transparency.documents import Manifest, SignedTable
 from permalake.transparency.log import Entry
 from permalake.transparency.notes import InvalidNoteError, VerifierKey
 from permalake.transparency.places import open_place
@@ -62,7 +62,7 @@ class Publisher:
         """The networks that have days, in order."""
         return sorted({name for name, _ in self._latest})
 
-    def manifest(self, entry: Entry) -> dict[str, Any]:
+    def manifest(self, entry: Entry) -> Manifest:
         """Read the manifest of an entry.
 
         Raises:
@@ -74,7 +74,7 @@ class Publisher:
         return manifest
 
     @contextmanager
-    def rows(self, entry: Entry, table: Table, manifest: dict[str, Any]) -> Iterator[ds.Dataset]:
+    def rows(self, entry: Entry, table: Table, manifest: Manifest) -> Iterator[ds.Dataset]:
         """Give the block a day's rows of a table, which have the digest that was signed.
 
         Raises:
@@ -120,7 +120,7 @@ def open_publisher(url: str, keys: Sequence[str] = ()) -> Publisher:
     raise ConfigError(f"{url}: no key is named that may sign it")
 
 
-def _is_whole(manifest: dict[str, Any]) -> bool:
+def _is_whole(manifest: Manifest) -> bool:
     """Return whether a manifest says of each table what has to be said; digests become names of files."""
     tables = manifest.get("tables")
     if not isinstance(tables, dict) or not isinstance(manifest.get("publication"), int):
@@ -135,7 +135,7 @@ def _is_whole(manifest: dict[str, Any]) -> bool:
     )
 
 
-def check_columns(table: Table, said: dict[str, Any], where: str) -> None:
+def check_columns(table: Table, said: SignedTable, where: str) -> None:
     """Check that a manifest speaks of the columns that this version has."""
     stated = [list(column) for column in counted_columns(table)], list(order_of(table))
     if stated != (said["columns"], said["order"]):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from permalake.sanitize import shown
+from permalake.transparency.documents import Evidence
 from permalake.transparency.proofs import ProvenRow
 from permalake.transparency.verify import Checked
 
@@ -94,7 +95,7 @@ def _readable(value: Any) -> str:
     return value.hex() if isinstance(value, bytes) else shown(str(value), _LONGEST)
 
 
-def basis(evidence: Mapping[str, Any]) -> Iterator[str]:
+def basis(evidence: Evidence) -> Iterator[str]:
     """Yield on whose keys a network's days rest, as the last manifest says."""
     if "guardian_sets" in evidence:
         listed = "; ".join(

@@ -8,7 +8,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from functools import partial
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -18,6 +17,7 @@ from permalake.errors import ConfigError
 from permalake.transparency.copies import AbsentRowsError, Copy, DamagedCopyError, TableOf, read_manifest
 from permalake.transparency.deep import Derivation, RawDay, check_derived
 from permalake.transparency.digest import counted_columns, table_digest
+from permalake.transparency.documents import Evidence, Manifest, SignedTable
 from permalake.transparency.log import CHECKPOINT, PUBLIC_KEY, Entry, InvalidLogError, SignedLog, read_log
 from permalake.transparency.manifest import Rows
 from permalake.transparency.notes import VerifierKey
@@ -46,7 +46,7 @@ class Checked:
     days: Counter[str] = field(default_factory=Counter)
     tables: Counter[str] = field(default_factory=Counter)
     rows: Counter[str] = field(default_factory=Counter)
-    evidence: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    evidence: dict[str, Evidence] = field(default_factory=dict)
     unread: set[str] = field(default_factory=set)
     derivations: dict[str, Derivation] = field(default_factory=dict)
 
@@ -189,7 +189,7 @@ def _day_before(
 
 
 def _raw_rows(
-    copy: Copy, other: Entry, manifest: Mapping[str, Any], table_of: TableOf, opened: ExitStack
+    copy: Copy, other: Entry, manifest: Manifest, table_of: TableOf, opened: ExitStack
 ) -> RawDay | None:
     contracts: dict[str, Table] = {}
     rows: dict[str, ds.Dataset] = {}
@@ -207,7 +207,7 @@ def _raw_rows(
     return RawDay(date.fromisoformat(other.date), manifest, _rows_of(rows, contracts))
 
 
-def _check_table(rows: ds.Dataset, entry: Entry, table: Table, said: Mapping[str, Any]) -> None:
+def _check_table(rows: ds.Dataset, entry: Entry, table: Table, said: SignedTable) -> None:
     where = f"{entry.network}.{table.name} of {entry.date}"
     stated = [list(column) for column in counted_columns(table)], list(order_of(table))
     if stated != (said["columns"], said["order"]):

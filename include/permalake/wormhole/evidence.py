@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from permalake.config import Settings
+from permalake.transparency.documents import Evidence, SignedGuardians
 from permalake.transparency.manifest import Rows, counts
 from permalake.wormhole.reference import load_reference
 
@@ -15,13 +14,13 @@ _RULES = (
 )
 
 
-def evidence(settings: Settings, network: str, rows: Rows) -> dict[str, Any]:  # noqa: ARG001
+def evidence(settings: Settings, network: str, rows: Rows) -> Evidence:  # noqa: ARG001
     """Return the rules, and the guardian sets that signed the day's VAAs, with their guardians."""
     reference = load_reference(settings.wormhole.reference if settings.wormhole else None)
     signed = counts(
         rows("message_publication").to_table(columns=["guardian_set_index"]), "guardian_set_index"
     )
-    sets = {}
+    sets: dict[str, SignedGuardians] = {}
     for index, messages in signed.items():
         guardians = reference.guardian_sets.get(int(index), ())
         sets[index] = {
