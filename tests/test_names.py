@@ -23,6 +23,8 @@ LEFT = (
     "wormhole/steps/",
     "wormhole/tables/chain_questions.py",
     "wormhole/tables/enriched_tables.py",
+    "wormhole/tables/nearest_quotes.py",
+    "wormhole/tables/wanted_tokens.py",
 )
 """Where such names are still left."""
 

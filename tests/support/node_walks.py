@@ -10,7 +10,7 @@ from pathlib import Path
 
 from permalake.iota.sources.node_api import NodeAddress
 from permalake.iota.sources.node_cache import STRETCH, NodeCache
-from permalake.iota.sources.node_fetch import Wanted, land
+from permalake.iota.sources.node_fetch import Stretch, land
 from permalake.net.http import RetryPolicy
 
 HASTY = RetryPolicy(read=20.0, attempts=12, back_off=0.02, failures=1000)
@@ -18,7 +18,7 @@ HASTY = RetryPolicy(read=20.0, attempts=12, back_off=0.02, failures=1000)
 
 def wanted(first, last):
     stretches = range(first // STRETCH, last // STRETCH + 1)
-    return [Wanted(s, max(first, s * STRETCH), min(last, s * STRETCH + STRETCH - 1)) for s in stretches]
+    return [Stretch(s, max(first, s * STRETCH), min(last, s * STRETCH + STRETCH - 1)) for s in stretches]
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from permalake.audit.outcomes import Outcomes
 from permalake.audit.questions import AuditQuestion, answers, law_questions
 from permalake.audit.scope import Scope
 from permalake.audit.suite import CRITICAL
-from permalake.audit.validation import Wanted, findings_of, of_laws, of_rows, of_schema, rules_of
+from permalake.audit.validation import ExpectationsByName, findings_of, of_laws, of_rows, of_schema, rules_of
 from permalake.contracts.schema import Table
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class _Part(Protocol):
 
     def scanned(
         self, scope: Scope, days: Sequence[date], outcomes: Mapping[str, Outcomes]
-    ) -> tuple[Wanted, Scanned]:
+    ) -> tuple[ExpectationsByName, Scanned]:
         """Return what is expected, and what was found."""
 
 
@@ -80,7 +80,7 @@ class _OfTable:
 
     def scanned(
         self, scope: Scope, days: Sequence[date], outcomes: Mapping[str, Outcomes]
-    ) -> tuple[Wanted, Scanned]:
+    ) -> tuple[ExpectationsByName, Scanned]:
         types, expectations = self._types(scope), of_schema(self.table)
         if self.name in outcomes:
             expectations |= of_rows(self.table, rules_of(self.table, days))
@@ -108,7 +108,7 @@ class _OfLaws:
         scope: Scope,
         days: Sequence[date],  # noqa: ARG002
         answered: Mapping[str, Outcomes],
-    ) -> tuple[Wanted, Scanned]:
+    ) -> tuple[ExpectationsByName, Scanned]:
         outcomes = {
             name: outcome
             for asked in law_questions(self.laws)
@@ -184,7 +184,7 @@ class Auditor:
         return AuditReport(tuple(days), tuple(self._validate(part.name, scanned, expectations, days)))
 
     def _validate(
-        self, name: str, scanned: Scanned, expectations: Wanted, days: Sequence[date]
+        self, name: str, scanned: Scanned, expectations: ExpectationsByName, days: Sequence[date]
     ) -> list[Finding]:
         """Return the findings in what was scanned; write Great Expectations' result to a file.
 

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from great_expectations.core import ExpectationSuiteValidationResult
     from great_expectations.expectations.expectation import Expectation
 
-Wanted = dict[str, tuple[str, str, "Expectation"]]
+ExpectationsByName = dict[str, tuple[str, str, "Expectation"]]
 """Expectations by name: the table to report under, what is expected in words, the expectation."""
 
 
-def of_schema(table: Table) -> Wanted:
+def of_schema(table: Table) -> ExpectationsByName:
     """Return the expectations of a table's columns: they read no rows."""
     types = {field.name: field.dataType.simpleString() for field in table.spark}
     columns = ExpectTableColumnsToMatchOrderedList(
@@ -51,9 +51,9 @@ def rules_of(table: Table, days: Sequence[date]) -> list[Rule]:
     return [*contract_rules(table), within, *suite_of(table).rules]
 
 
-def of_rows(table: Table, rules: Sequence[Rule]) -> Wanted:
+def of_rows(table: Table, rules: Sequence[Rule]) -> ExpectationsByName:
     """Return the expectations of a table's rows: its key and its rules."""
-    expectations: Wanted = {
+    expectations: ExpectationsByName = {
         rule.name: (table.name, rule.text, _of_rule(rule, shown(table, rule.predicate))) for rule in rules
     }
     key = ExpectKeyToBeUnique(
@@ -73,7 +73,7 @@ def _of_rule(rule: Rule, columns: Sequence[str]) -> Expectation:
     )
 
 
-def of_laws(laws: Sequence[Law], protocol: str | None) -> Wanted:
+def of_laws(laws: Sequence[Law], protocol: str | None) -> ExpectationsByName:
     """Return the expectations of laws, over what is found of them."""
     return {law.name: (law.table, law.text, _of_law(law, protocol)) for law in laws}
 
@@ -83,7 +83,7 @@ def _of_law(law: Law, protocol: str | None) -> Expectation:
     return _of_rule(rule, ("place", "expected", "found"))
 
 
-def findings_of(result: ExpectationSuiteValidationResult, expectations: Wanted) -> list[Finding]:
+def findings_of(result: ExpectationSuiteValidationResult, expectations: ExpectationsByName) -> list[Finding]:
     """Return the findings of a validation, in the order of ``expectations``."""
     findings: list[Finding] = []
     for outcome in result.results:

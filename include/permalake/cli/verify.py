@@ -15,7 +15,7 @@ from permalake.errors import ConfigError
 
 if TYPE_CHECKING:
     from permalake.transparency.deep import Derivation
-    from permalake.transparency.documents import ProofOfDay
+    from permalake.transparency.documents import DayProof
 
 
 def command(  # noqa: PLR0917
@@ -81,7 +81,7 @@ def command(  # noqa: PLR0917
 
             lines = report_inclusion(load_settings(config), network, proof)
         else:
-            lines = report_proof(check_proof(cast("ProofOfDay", proof), public))
+            lines = report_proof(check_proof(cast("DayProof", proof), public))
         sys.stdout.write("\n".join(lines) + "\n")
         return
     if source is not None and source.endswith(".zip"):

@@ -115,7 +115,7 @@ class ExportedFile(CopiedFile):
     rows: int
 
 
-class ProofOfRow(TypedDict):
+class RowProof(TypedDict):
     """The proof that a row belongs to its table's day."""
 
     table: str
@@ -125,7 +125,7 @@ class ProofOfRow(TypedDict):
     path: list[str]
 
 
-class ProofOfDay(TypedDict):
+class DayProof(TypedDict):
     """The proof that the manifest of a day is in the log; with ``row``, also of one of its rows."""
 
     format: str
@@ -135,7 +135,7 @@ class ProofOfDay(TypedDict):
     path: list[str]
     publication: int
     manifest: Manifest
-    row: NotRequired[ProofOfRow]
+    row: NotRequired[RowProof]
 
 
 class FeedTable(TypedDict):

@@ -35,7 +35,7 @@ from permalake.transparency.notes import VerifierKey
 from permalake.transparency.places import SMALL, FolderPlace
 from permalake.transparency.report import UNSIGNED
 
-Wanted = Callable[[Entry], bool]
+EntryFilter = Callable[[Entry], bool]
 _ROW_GROUP = 100_000
 _RETIRED = "retired.json"
 
@@ -67,7 +67,7 @@ class Export:
     log: SignedLog
     key: VerifierKey
     table_of: TableOf
-    is_exported: Wanted
+    is_exported: EntryFilter
     options: str = ""
 
     def write(self, target: FolderPlace, progress: Callable[[str], None] = lambda _: None) -> Exported:

@@ -20,7 +20,7 @@ from permalake.transparency.block_decoding import decoded_row
 from permalake.transparency.block_encoding import BLOCK_ROWS
 from permalake.transparency.copies import Copy, read_manifest
 from permalake.transparency.digest import PlacedRow, canonical_json
-from permalake.transparency.documents import DigestParts, Manifest, ProofOfDay, ProofOfRow
+from permalake.transparency.documents import DayProof, DigestParts, Manifest, RowProof
 from permalake.transparency.log import Entry
 from permalake.transparency.notes import VerifierKey, open_note, read_checkpoint
 from permalake.transparency.served import ServedLog
@@ -32,7 +32,7 @@ class InvalidProofError(PermalakeError):
     """Raised if a proof does not hold; it says where."""
 
 
-def day_proof(copy: Copy, signed: ServedLog, entry: Entry) -> ProofOfDay:
+def day_proof(copy: Copy, signed: ServedLog, entry: Entry) -> DayProof:
     """Return the proof that the manifest of a day is in the log, with manifest, checkpoint and key."""
     index = signed.places[entry]
     return {
@@ -46,7 +46,7 @@ def day_proof(copy: Copy, signed: ServedLog, entry: Entry) -> ProofOfDay:
     }
 
 
-def row_proof(table: str, placed: PlacedRow) -> ProofOfRow:
+def row_proof(table: str, placed: PlacedRow) -> RowProof:
     """Return the proof that a row belongs to its table's day, to stand as ``row`` in a day's proof."""
     return {
         "table": table,
@@ -93,7 +93,7 @@ def read_proof(file: Path) -> dict[str, Any]:
     return document
 
 
-def check_proof(proof: ProofOfDay, key: VerifierKey | None) -> ProvenRow:
+def check_proof(proof: DayProof, key: VerifierKey | None) -> ProvenRow:
     """Check a proof; ``key``: the publisher's, without it the one that the proof names.
 
     Raises:
@@ -121,7 +121,7 @@ def check_proof(proof: ProofOfDay, key: VerifierKey | None) -> ProvenRow:
     return ProvenRow(checkpoint.origin, checkpoint.size, signer, manifest, table, row)
 
 
-def _check_row(proof: ProofOfRow, manifest: Manifest) -> tuple[str, Mapping[str, Any]]:
+def _check_row(proof: RowProof, manifest: Manifest) -> tuple[str, Mapping[str, Any]]:
     said = manifest["tables"][proof["table"]]
     parts: DigestParts = {
         "block": said["block"],

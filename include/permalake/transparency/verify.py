@@ -51,7 +51,7 @@ class Checked:
     derivations: dict[str, Derivation] = field(default_factory=dict)
 
 
-Wanted = Callable[[Entry], bool]
+EntryFilter = Callable[[Entry], bool]
 """Whether an entry's day is to be checked."""
 DerivationOf = Callable[[str], Derivation]
 """Returns what derives the days of a network again."""
@@ -62,7 +62,7 @@ def verify(
     table_of: TableOf,
     *,
     key: VerifierKey | None = None,
-    is_checked: Wanted = lambda _: True,
+    is_checked: EntryFilter = lambda _: True,
     derivation_of: DerivationOf | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Checked:

@@ -20,7 +20,7 @@ from permalake.iota.cone.source_records import RECORD, MilestoneDay, utc_date
 from permalake.iota.sources.node_answers import NodeInfo
 from permalake.iota.sources.node_api import NodeAddress, NodeApi, first_patience
 from permalake.iota.sources.node_cache import STRETCH, NodeCache
-from permalake.iota.sources.node_fetch import Wanted, fetch
+from permalake.iota.sources.node_fetch import Stretch, fetch
 from permalake.iota.sources.node_time import Timeline
 from permalake.iota.sources.node_tips import TipCone, TipWalk, WalkLimits
 from permalake.net.http import RequestRejectedError, RetryPolicy, UnavailableError
@@ -203,7 +203,7 @@ class NodeSource:
             if whole and whole.first <= begin and whole.last >= end:
                 files.append(whole.path)
             else:
-                missing.append(Wanted(stretch, begin, end))
+                missing.append(Stretch(stretch, begin, end))
         if missing:
             entry_end = self._begin + self._look_back
             files += fetch(self._spark, missing, self._address, self._landing.root, entry_end)

@@ -39,7 +39,7 @@ class MilestonePosition(TypedDict):
     index: int
 
 
-class NodeStatus(TypedDict):
+class StatusV2(TypedDict):
     """``status`` of a Stardust node's ``info``."""
 
     latestMilestone: MilestonePosition
@@ -50,7 +50,7 @@ class NodeStatus(TypedDict):
 class InfoV2(TypedDict):
     """``info`` of a Stardust node (TIP-25)."""
 
-    status: NodeStatus
+    status: StatusV2
 
 
 class StatusV1(TypedDict):
@@ -81,7 +81,7 @@ class MilestoneV1(TypedDict):
     data: NamedMilestone
 
 
-class BlockMetadata(TypedDict):
+class MetadataV2(TypedDict):
     """Metadata of a block or message; a member is missing where the node has no value."""
 
     referencedByMilestoneIndex: NotRequired[int]
@@ -93,10 +93,10 @@ class BlockMetadata(TypedDict):
 class MetadataV1(TypedDict):
     """``messages/{id}/metadata`` of a Chrysalis node."""
 
-    data: BlockMetadata
+    data: MetadataV2
 
 
-class UtxoChanges(TypedDict):
+class ChangesV2(TypedDict):
     """Ids of the outputs that a milestone created and consumed."""
 
     index: int
@@ -104,10 +104,10 @@ class UtxoChanges(TypedDict):
     consumedOutputs: NotRequired[list[str] | None]
 
 
-class UtxoChangesV1(TypedDict):
+class ChangesV1(TypedDict):
     """``milestones/{index}/utxo-changes`` of a Chrysalis node."""
 
-    data: UtxoChanges
+    data: ChangesV2
 
 
 class TipsV2(TypedDict):
@@ -233,7 +233,7 @@ def carrier_of(answer: MilestoneV1, index: int) -> tuple[bytes, int]:
     return id_of(data["messageId"], 32), u32(data["timestamp"])
 
 
-def state_of(answer: BlockMetadata) -> BlockState:
+def state_of(answer: MetadataV2) -> BlockState:
     """Return the state of a block."""
     milestone, number = answer.get("referencedByMilestoneIndex"), answer.get("whiteFlagIndex")
     state = answer.get("ledgerInclusionState")
@@ -245,7 +245,7 @@ def state_of(answer: BlockMetadata) -> BlockState:
     )
 
 
-def changes_of(answer: UtxoChanges, index: int) -> Changes:
+def changes_of(answer: ChangesV2, index: int) -> Changes:
     """Return the ids of the outputs that a milestone created and consumed."""
     if answer["index"] != index:
         raise ValueError("another milestone")

@@ -16,14 +16,14 @@ from permalake.iota.codec.outputs import Protocol
 from permalake.iota.sources.node_answers import (
     BlockState,
     Changes,
+    ChangesV1,
+    ChangesV2,
     MetadataV1,
     MilestoneV1,
     NodeInfo,
     Signed,
     TipsV1,
     TipsV2,
-    UtxoChanges,
-    UtxoChangesV1,
     carried,
     carrier_of,
     changes_of,
@@ -201,7 +201,7 @@ class CoreV2(NodeApi):
     def changes(self, index: int) -> Changes | None:
         """Return the ids of the outputs that a milestone created and consumed."""
 
-        def shape(answer: UtxoChanges) -> Changes:
+        def shape(answer: ChangesV2) -> Changes:
             return changes_of(answer, index)
 
         return self._json(f"/milestones/by-index/{index}/utxo-changes", shape)
@@ -271,7 +271,7 @@ class RestV1(NodeApi):
     def changes(self, index: int) -> Changes | None:
         """Return the ids of the outputs that a milestone created and consumed."""
 
-        def shape(answer: UtxoChangesV1) -> Changes:
+        def shape(answer: ChangesV1) -> Changes:
             return changes_of(answer["data"], index)
 
         return self._json(f"/milestones/{index}/utxo-changes", shape)

@@ -17,12 +17,12 @@ from permalake.iota.sources.node_cache import NodeCache
 from permalake.iota.sources.node_walk import Walk
 from permalake.net.http import RequestRejectedError, UnavailableError
 
-_WANTED = pa.schema([(name, pa.int32()) for name in ("stretch", "first", "last", "task")])
+_STRETCHES = pa.schema([(name, pa.int32()) for name in ("stretch", "first", "last", "task")])
 _LANDED = pa.schema([("stretch", pa.int32()), ("path", pa.string()), ("error", pa.string())])
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Stretch:
     """Milestones ``first``..``last`` of a stretch."""
 
     stretch: int
@@ -41,7 +41,7 @@ class Landed:
 
 def fetch(
     spark: SparkSession,
-    stretches: Sequence[Wanted],
+    stretches: Sequence[Stretch],
     address: NodeAddress,
     root: Path,
     entry_end: int,
@@ -58,7 +58,7 @@ def fetch(
     )
     rows = [asdict(stretch) | {"task": i * tasks // len(stretches)} for i, stretch in enumerate(stretches)]
     done = (
-        spark.createDataFrame(pa.Table.from_pylist(rows, _WANTED))
+        spark.createDataFrame(pa.Table.from_pylist(rows, _STRETCHES))
         .repartitionById(tasks, "task")
         .mapInArrow(_task(share, root, entry_end), "stretch int, path string, error string")
         .collect()
@@ -75,7 +75,7 @@ def _task(
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = [row for batch in batches for row in batch.to_pylist()]
         stretches = sorted(
-            (Wanted(r["stretch"], r["first"], r["last"]) for r in rows), key=lambda w: w.stretch
+            (Stretch(r["stretch"], r["first"], r["last"]) for r in rows), key=lambda w: w.stretch
         )
         done = [asdict(landed) for landed in land(address, NodeCache(root), stretches, entry_end)]
         yield pa.RecordBatch.from_pylist(done, _LANDED)
@@ -84,7 +84,7 @@ def _task(
 
 
 def land(
-    address: NodeAddress, landing: NodeCache, stretches: Iterable[Wanted], entry_end: int
+    address: NodeAddress, landing: NodeCache, stretches: Iterable[Stretch], entry_end: int
 ) -> Iterator[Landed]:
     """Land stretches one after another, with up to ``address.concurrency`` requests at a time.
 

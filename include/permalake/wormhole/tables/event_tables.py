@@ -1,4 +1,4 @@
-"""Judged VAAs → the tables of events, and what ``messages_daily`` counts."""
+"""VaaVerdicts VAAs → the tables of events, and what ``messages_daily`` counts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from permalake.contracts import Table
 from permalake.wormhole.contracts import WORMHOLE_TABLES
 from permalake.wormhole.tables.governance_actions import governance_actions
-from permalake.wormhole.tables.verified_vaas import PUBLISHED, SURPLUS, Judged
+from permalake.wormhole.tables.verified_vaas import PUBLISHED, SURPLUS, VaaVerdicts
 
 _PAYLOADS = {
     "token_transfer_payload": "transfer",
@@ -43,7 +43,7 @@ GROUP BY date, emitter_chain
 """Query of ``messages_daily`` over the sums of all tasks."""
 
 
-def event_tables(verdicts: Judged) -> Iterator[tuple[str, pa.Table]]:
+def event_tables(verdicts: VaaVerdicts) -> Iterator[tuple[str, pa.Table]]:
     """Yield the rows of the tables of events, by name."""
     published = verdicts.published
     vaas, payloads = verdicts.vaas.filter(published), verdicts.payloads.filter(published)
@@ -64,7 +64,7 @@ def _of(vaas: pa.Table, structs: pa.ChunkedArray) -> pa.Table:
     return rows
 
 
-def chain_messages(verdicts: Judged) -> pa.Table:
+def chain_messages(verdicts: VaaVerdicts) -> pa.Table:
     """Count messages per day and emitter chain: all (distinct bytes, but surplus copies) and verified ones.
 
     Bytes that show no emitter count for the chain that their document claims; without such a claim they count

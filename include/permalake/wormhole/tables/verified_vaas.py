@@ -47,7 +47,7 @@ ELSEWHERE = pa.schema([("row_key", pa.string()), ("cause", pa.date32()), ("date"
 
 
 @dataclass(frozen=True)
-class Judged:
+class VaaVerdicts:
     """VAAs of a range of days.
 
     Attributes:
@@ -77,7 +77,7 @@ class Judged:
         return rows.rename_columns({"outcome": "reason"}).select(REFUSED.names).cast(REFUSED)
 
 
-def verified(candidates: pa.Table, reference: Reference) -> Judged:
+def verified(candidates: pa.Table, reference: Reference) -> VaaVerdicts:
     """Verify the VAAs of whole messages and judge those ``in_range``.
 
     ``candidates`` are rows of :func:`~permalake.wormhole.tables.copies.of_days`, ordered by ``message`` and
@@ -104,7 +104,7 @@ def verified(candidates: pa.Table, reference: Reference) -> Judged:
     payloads = decode_payloads(vaas, bridge_kinds(vaas, reference.bridges), select=ok)
     structs = payloads.structs(len(vaas)) | decode_applications(vaas, payloads, reference.contracts(), ok)
     elsewhere = _elsewhere(candidates, mine["row_key"], ok, weights)
-    return Judged(mine.filter(inside), pa.table(structs).filter(inside), elsewhere)
+    return VaaVerdicts(mine.filter(inside), pa.table(structs).filter(inside), elsewhere)
 
 
 @dataclass(frozen=True)
