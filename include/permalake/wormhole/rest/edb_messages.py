@@ -10,7 +10,7 @@ from permalake.lake.serving import Scan
 from permalake.web.state import RequestLake
 from permalake.wormhole.events.families import FAMILIES
 from permalake.wormhole.reference import Reference
-from permalake.wormhole.rest.edb_answers import NESTED_FAMILIES
+from permalake.wormhole.rest.edb_answers import NESTED_FAMILIES, EdbMessage
 from permalake.wormhole.rest.event_database import ALL, DEFAULT_DAYS, EdbRequest
 from permalake.wormhole.rest.events import EventFilter, EventKey, load
 from permalake.wormhole.rest.identifiers import of_row_key
@@ -22,12 +22,12 @@ MESSAGE_TABLES = tuple(family.table.name for family in FAMILIES)
 _GROUPS = {None: "true", "chain": "p.emitter_chain", "address": "p.emitter_chain, p.emitter_address"}
 
 
-def summary(tables: Tables, reference: Reference) -> dict[str, Any]:
+def summary(tables: Tables, reference: Reference) -> EdbMessage:
     """Return a message as ``recent`` and ``transaction`` do; bytes in base64."""
     published = tables["message_publication"][0]
     message = of_row_key(published["row_key"])
     chain = reference.chains.get(message.chain)
-    document: dict[str, Any] = {
+    document: EdbMessage = {
         "EmitterChain": (chain and chain.name) or str(message.chain),
         "EmitterAddress": message.emitter,
         "Sequence": str(message.sequence),
@@ -50,8 +50,8 @@ def summary(tables: Tables, reference: Reference) -> dict[str, Any]:
 
 def full_row(tables: Tables, reference: Reference) -> dict[str, Any]:
     """Return a message as ``readrow`` does: its summary, and the cells of its other families."""
-    document = summary(tables, reference)
-    document["SignedVAA"] = document["SignedVAABytes"]
+    message = summary(tables, reference)
+    document: dict[str, Any] = {**message, "SignedVAA": message["SignedVAABytes"]}
     for family in FAMILIES:
         rows = tables.get(family.table.name)
         if family.name in NESTED_FAMILIES and rows:
@@ -62,13 +62,13 @@ def full_row(tables: Tables, reference: Reference) -> dict[str, Any]:
 
 def recent_messages(
     lake: RequestLake, request: EdbRequest, count: int, reference: Reference
-) -> dict[str, list[dict[str, Any]]]:
+) -> dict[str, list[EdbMessage]]:
     """Return the newest messages of 30 days, ``count`` by ``*``, ``chain`` or ``chain:address``."""
     group = request.group_by
     if group is None and request.chain is not None:
         group = "chain" if request.address is None else "address"
     keys = _newest(lake.rows, request, count, _GROUPS[group])
-    by_place: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    by_place: dict[str, list[EdbMessage]] = defaultdict(list)
     for key, tables in zip(keys, load(lake, keys, MESSAGE_TABLES, prices=False), strict=True):
         chain, emitter, _ = key.row_key.split(":")
         name = {"chain": chain, "address": f"{chain}:{emitter}"}.get(group or "", ALL)

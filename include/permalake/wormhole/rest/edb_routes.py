@@ -21,6 +21,8 @@ from permalake.wormhole.rest import identifiers
 from permalake.wormhole.rest.dependencies import BundledReference, read
 from permalake.wormhole.rest.edb_answers import (
     AddressesTransferredTo,
+    ByReceiver,
+    Counts,
     DailyTotals,
     EdbMessage,
     EdbRow,
@@ -175,10 +177,10 @@ def notional_transferred_to(lake: PublishedLake, query: _Figures) -> Response:
     return lake.current(_windows(windows, request))
 
 
-def _windows(windows: edb.EdbWindows, request: edb.EdbRequest) -> dict[str, Any]:
+def _windows(windows: edb.EdbWindows[edb.Figures], request: edb.EdbRequest) -> dict[str, object]:
     return {
-        "Last24Hours": windows.last_day,
-        "WithinPeriod": windows.period,
+        "Last24Hours": windows.last_day or {},
+        "WithinPeriod": windows.period or {},
         "PeriodDurationDays": request.period_days,
         "Daily": windows.daily,
     }
@@ -190,7 +192,7 @@ def notional_transferred_from(lake: PublishedLake, query: _Figures) -> Response:
     given = query.request()
     request = edb.EdbRequest(given.days, given.chain, given.address, period=True, daily=True)
     windows = edb.windows(lake.rows, request, edb.transfers(lake.rows, request), edb.by_source)
-    return lake.current({"Daily": windows.daily, "Total": windows.period.get(edb.ALL, 0.0)})
+    return lake.current({"Daily": windows.daily, "Total": (windows.period or {}).get(edb.ALL, 0.0)})
 
 
 @_route("/addressestransferredto", AddressesTransferredTo)
@@ -198,17 +200,17 @@ def addresses_transferred_to(lake: PublishedLake, query: _Figures) -> Response:
     """Return receivers by chain: how many, and what each got."""
     request = query.request()
     select = edb.receivers(lake.rows, request)
-    empty = edb.EdbWindows({}, {}, {})
-    amounts = edb.windows(lake.rows, request, select, edb.amounts) if query.amounts else empty
-    counts = empty
+    amounts, counts = edb.EdbWindows[ByReceiver](), edb.EdbWindows[Counts]()
+    if query.amounts:
+        amounts = edb.windows(lake.rows, request, select, edb.amounts)
     if query.counts or not query.amounts:
         counts = edb.windows(lake.rows, request, select, edb.counts)
     return lake.current(
         {
-            "Last24HoursAmounts": amounts.last_day,
-            "Last24HoursCounts": counts.last_day,
-            "WithinPeriodAmounts": amounts.period,
-            "WithinPeriodCounts": counts.period,
+            "Last24HoursAmounts": amounts.last_day or {},
+            "Last24HoursCounts": counts.last_day or {},
+            "WithinPeriodAmounts": amounts.period or {},
+            "WithinPeriodCounts": counts.period or {},
             "PeriodDurationDays": request.period_days,
             "DailyAmounts": amounts.daily,
             "DailyCounts": counts.daily,

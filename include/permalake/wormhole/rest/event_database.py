@@ -7,12 +7,20 @@ same symbol share a key.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import date, timedelta
-from typing import Any
+from typing import Generic, TypeVar
 
 from permalake.lake.serving import Scan
+from permalake.wormhole.rest.edb_answers import (
+    ByReceiver,
+    BySource,
+    BySymbol,
+    ByTarget,
+    Counts,
+    MessageTotals,
+)
 from permalake.wormhole.rest.rows import Parameters, Row, Rows
 from permalake.wormhole.rest.scorecards import last_day
 
@@ -41,25 +49,28 @@ class EdbRequest:
         return DEFAULT_DAYS if self.days is None else self.days
 
 
-@dataclass(frozen=True)
-class EdbWindows:
-    """Values of the last day, of the period, and of each of its days."""
+Figures = TypeVar("Figures", BySource, ByTarget, BySymbol, Counts)
 
-    last_day: Any
-    period: Any
-    daily: dict[str, Any]
+
+@dataclass(frozen=True)
+class EdbWindows(Generic[Figures]):
+    """Values of the last day, of the period, and of each of its days; empty where none were asked for."""
+
+    last_day: Figures | None = None
+    period: Figures | None = None
+    daily: dict[str, Figures] = field(default_factory=dict)
 
 
 def windows(
     rows: Rows,
     request: EdbRequest,
     select: Callable[[date, date], list[Row]],
-    shape: Callable[[Iterable[Row]], Any],
-) -> EdbWindows:
+    shape: Callable[[Iterable[Row]], Figures],
+) -> EdbWindows[Figures]:
     """Return the windows that a request asks for, of rows with a ``date``; empty where it does not ask."""
     last = last_day(rows)
     if last is None:
-        return EdbWindows({}, {}, {})
+        return EdbWindows()
     # As there, "numDays days ago" counts back from the last day, which is one day more.
     first = last - timedelta(min(request.period_days, (last - date.min).days))
     only_last = not (request.period or request.daily)
@@ -72,8 +83,8 @@ def windows(
         days = [first + timedelta(number) for number in range((last - first).days + 1)]
         daily = {day.isoformat(): shape(by_day.get(day, [])) for day in days}
     return EdbWindows(
-        shape(by_day.get(last, [])) if request.last_24_hours or only_last else {},
-        shape(selected) if request.period else {},
+        shape(by_day.get(last, [])) if request.last_24_hours or only_last else None,
+        shape(selected) if request.period else None,
         daily,
     )
 
@@ -110,9 +121,9 @@ def transfers(rows: Rows, request: EdbRequest) -> Callable[[date, date], list[Ro
     return select
 
 
-def by_route(moved: Iterable[Row]) -> dict[str, Any]:
+def by_route(moved: Iterable[Row]) -> BySource:
     """Sum values by sending chain, receiving chain and symbol."""
-    sums: dict[str, Any] = {ALL: {ALL: {ALL: 0.0}}}
+    sums: BySource = {ALL: {ALL: {ALL: 0.0}}}
     for row in moved:
         source, target, symbol, value = _route(row)
         sums[ALL][ALL][ALL] += value
@@ -121,32 +132,29 @@ def by_route(moved: Iterable[Row]) -> dict[str, Any]:
         pair = by_target_chain.setdefault(target, {ALL: 0.0})
         pair[ALL] += value
         pair[symbol] = pair.get(symbol, 0.0) + value
-    rounded: dict[str, Any] = _rounded(sums)
-    return rounded
+    return {source: _rounded_targets(targets) for source, targets in sums.items()}
 
 
-def by_target(moved: Iterable[Row]) -> dict[str, Any]:
+def by_target(moved: Iterable[Row]) -> ByTarget:
     """Sum values by receiving chain and symbol."""
-    sums: dict[str, Any] = {ALL: {ALL: 0.0}}
+    sums: ByTarget = {ALL: {ALL: 0.0}}
     for row in moved:
         _, target, symbol, value = _route(row)
         sums[ALL][ALL] += value
         by_symbol = sums.setdefault(target, {ALL: 0.0})
         by_symbol[ALL] += value
         by_symbol[symbol] = by_symbol.get(symbol, 0.0) + value
-    rounded: dict[str, Any] = _rounded(sums)
-    return rounded
+    return _rounded_targets(sums)
 
 
-def by_source(moved: Iterable[Row]) -> dict[str, float]:
+def by_source(moved: Iterable[Row]) -> BySymbol:
     """Sum values by sending chain."""
     sums = {ALL: 0.0}
     for row in moved:
         source, _, _, value = _route(row)
         sums[ALL] += value
         sums[source] = sums.get(source, 0.0) + value
-    rounded: dict[str, float] = _rounded(sums)
-    return rounded
+    return _rounded(sums)
 
 
 def _route(row: Row) -> tuple[str, str, str, float]:
@@ -154,10 +162,12 @@ def _route(row: Row) -> tuple[str, str, str, float]:
     return *chains, row["symbol"] or "", float(row["notional_usd"] or 0)
 
 
-def _rounded(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _rounded(inner) for key, inner in value.items()}
-    return round(value, _CENTS) if isinstance(value, float) else value
+def _rounded(sums: Mapping[str, float]) -> BySymbol:
+    return {key: round(value, _CENTS) for key, value in sums.items()}
+
+
+def _rounded_targets(sums: Mapping[str, Mapping[str, float]]) -> ByTarget:
+    return {key: _rounded(values) for key, values in sums.items()}
 
 
 def receivers(rows: Rows, request: EdbRequest) -> Callable[[date, date], list[Row]]:
@@ -186,23 +196,22 @@ def receivers(rows: Rows, request: EdbRequest) -> Callable[[date, date], list[Ro
     return select
 
 
-def amounts(moved: Iterable[Row]) -> dict[str, dict[str, float]]:
+def amounts(moved: Iterable[Row]) -> ByReceiver:
     """Sum what each receiver got, by chain and address."""
-    sums: dict[str, dict[str, float]] = {}
+    sums: ByReceiver = {}
     for row in moved:
         by_address = sums.setdefault(str(row["target_chain"]), {})
         by_address[row["address"]] = by_address.get(row["address"], 0.0) + row["value"]
-    rounded: dict[str, dict[str, float]] = _rounded(sums)
-    return rounded
+    return _rounded_targets(sums)
 
 
-def counts(messages: Iterable[Row]) -> dict[str, int]:
+def counts(messages: Iterable[Row]) -> Counts:
     """Count receivers by chain; those of all chains are added up."""
     by_chain = {chain: len(addresses) for chain, addresses in amounts(messages).items()}
     return {ALL: sum(by_chain.values()), **by_chain}
 
 
-def message_totals(rows: Rows, request: EdbRequest, table: str = "message_publication") -> dict[str, Any]:
+def message_totals(rows: Rows, request: EdbRequest, table: str = "message_publication") -> MessageTotals:
     """Return counts of messages (or of rows of another table) by day, grouped as the request asks.
 
     A period in days holds every day; all time holds only days with messages.
@@ -222,12 +231,12 @@ def message_totals(rows: Rows, request: EdbRequest, table: str = "message_public
             "DailyTotals": {},
         }
     first = RELEASE if request.days is None else last - timedelta(min(request.days, (last - date.min).days))
-    daily: dict[str, dict[str, int]] = {last.isoformat(): {ALL: 0}}
+    daily: dict[str, Counts] = {last.isoformat(): {ALL: 0}}
     if request.days is not None:
         daily |= {
             (first + timedelta(number)).isoformat(): {ALL: 0} for number in range((last - first).days + 1)
         }
-    total: dict[str, int] = {ALL: 0}
+    total: Counts = {ALL: 0}
     for row in _counted(rows, request, table, first, last):
         keys = {ALL, ":".join((row["chain"], row["emitter"])[:parts])} if parts else {ALL}
         by_key = daily.setdefault(row["date"].isoformat(), {ALL: 0})

@@ -7,7 +7,8 @@ from datetime import date, timedelta
 from typing import Any
 
 from permalake.lake.serving import Scan
-from permalake.wormhole.reference import Reference
+from permalake.wormhole.reference import Reference, Token
+from permalake.wormhole.rest.edb_answers import LockedAssets, NotionalTvl, NotionalTvlCumulative
 from permalake.wormhole.rest.event_database import ALL
 from permalake.wormhole.rest.rows import Row, Rows
 from permalake.wormhole.rest.scorecards import last_day
@@ -15,7 +16,7 @@ from permalake.wormhole.rest.scorecards import last_day
 _CENTS = 2
 
 
-def locked(rows: Rows, reference: Reference, *, change: bool) -> dict[str, Any]:
+def locked(rows: Rows, reference: Reference, *, change: bool) -> NotionalTvl:
     """Return what the bridges hold, chain → token → asset; ``change``: also the last day's difference.
 
     Negative amounts, of tokens whose first transfers are not in the lake, are shown as they are.
@@ -38,7 +39,7 @@ def locked(rows: Rows, reference: Reference, *, change: bool) -> dict[str, Any]:
     }
 
 
-def locked_daily(rows: Rows, reference: Reference, days: int) -> dict[str, Any]:
+def locked_daily(rows: Rows, reference: Reference, days: int) -> NotionalTvlCumulative:
     """Return what the bridges held at the end of each of the last days, oldest first."""
     last = last_day(rows)
     if last is None:
@@ -60,8 +61,8 @@ def _held(rows: Rows, day: date) -> dict[tuple[int, str], Row]:
     return {(row["origin_chain"], row["origin_address"]): row for row in holdings}
 
 
-def _assets(held: Iterable[Row], reference: Reference) -> dict[str, Any]:
-    assets: dict[str, Any] = {ALL: {ALL: {"Symbol": ALL, "Name": "all", "Notional": 0.0}}}
+def _assets(held: Iterable[Row], reference: Reference) -> LockedAssets:
+    assets: LockedAssets = {ALL: {ALL: {"Symbol": ALL, "Name": "all", "Notional": 0.0}}}
     for row in held:
         token = reference.tokens.get((row["origin_chain"], row["origin_address"]))
         amount, notional = _number(row["amount"]), _number(row["notional_usd"])
@@ -76,7 +77,7 @@ def _assets(held: Iterable[Row], reference: Reference) -> dict[str, Any]:
             "Amount": amount,
             "Notional": notional,
             "TokenPrice": notional / amount if amount else 0.0,
-            "TokenDecimals": row["decimals"] if row["decimals"] is not None else (token and token.decimals),
+            "TokenDecimals": _decimals(row["decimals"], token),
         }
         for sums in (by_address[ALL], assets[ALL][ALL]):
             sums["Notional"] += notional
@@ -84,6 +85,10 @@ def _assets(held: Iterable[Row], reference: Reference) -> dict[str, Any]:
         for asset in by_address.values():
             asset["Notional"] = round(asset["Notional"], _CENTS)
     return assets
+
+
+def _decimals(attested: int | None, token: Token | None) -> int | None:
+    return attested if attested is not None else token.decimals if token else None
 
 
 def _number(value: Any) -> float:
