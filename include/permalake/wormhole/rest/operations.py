@@ -13,6 +13,15 @@ from permalake.wormhole.rest.identifiers import of_row_key
 from permalake.wormhole.rest.payloads import bridge_payload
 from permalake.wormhole.rest.rows import Row, base64_text, plain_decimal, utc_text
 from permalake.wormhole.rest.vaa_documents import Tables, native_address
+from permalake.wormhole.rest.wormholescan_answers import (
+    DestinationTransaction,
+    Operation,
+    OperationContent,
+    OperationProperties,
+    OperationValue,
+    TargetChain,
+    WormholeTransaction,
+)
 
 OPERATION_TABLES = (
     *("message_publication", "quorum_state", "token_transfer_payload", "asset_meta_payload"),
@@ -22,7 +31,7 @@ OPERATION_TABLES = (
 _CONFIRMED = "confirmed"
 
 
-def operation(tables: Tables, reference: Reference) -> dict[str, Any]:
+def operation(tables: Tables, reference: Reference) -> Operation:
     """Return a message as an operation of ``/api/v1/operations``.
 
     With ``targetChain`` unless the transfer is in flight, or nobody reported it. ``standarizedProperties`` is
@@ -30,10 +39,11 @@ def operation(tables: Tables, reference: Reference) -> dict[str, Any]:
     """
     published = tables["message_publication"][0]
     message = of_row_key(published["row_key"])
-    content: dict[str, Any] = {"standarizedProperties": _properties(tables, reference)}
+    properties = _properties(tables, reference)
+    content: OperationContent = {"standarizedProperties": properties}
     if payload := bridge_payload(tables):
-        content = {"payload": payload, **content}
-    document: dict[str, Any] = {
+        content = {"payload": payload, "standarizedProperties": properties}
+    document: Operation = {
         "id": message.text,
         "emitterChain": message.chain,
         "emitterAddress": {
@@ -62,18 +72,17 @@ def operation(tables: Tables, reference: Reference) -> dict[str, Any]:
     return document
 
 
-def transaction(tables: Tables, reference: Reference) -> dict[str, Any]:
+def transaction(tables: Tables, reference: Reference) -> WormholeTransaction:
     """Return a message as a transaction of ``/api/v1/transactions``."""
     published = tables["message_publication"][0]
     message = of_row_key(published["row_key"])
-    document: dict[str, Any] = {
+    document: WormholeTransaction = {
         "id": message.text,
         "timestamp": utc_text(published["timestamp"]),
         "txHash": published["initiating_tx_id"] or "",
         "emitterChain": message.chain,
         "emitterAddress": message.emitter,
         "emitterNativeAddress": native_address(reference, message.chain, message.emitter) or "",
-        **_value(tables),
         "standardizedProperties": _properties(tables, reference),
         "globalTx": {
             "id": message.text,
@@ -84,9 +93,15 @@ def transaction(tables: Tables, reference: Reference) -> dict[str, Any]:
             },
         },
     }
+    value = _value(tables)
+    if "symbol" in value:
+        document["symbol"] = value["symbol"]
+    if "tokenAmount" in value:
+        document["tokenAmount"] = value["tokenAmount"]
+    if "usdAmount" in value:
+        document["usdAmount"] = value["usdAmount"]
     if target := _target(tables):
-        tx_hash = target.pop("transaction")["txHash"]
-        document["globalTx"]["destinationTx"] = {**target, "txHash": tx_hash}
+        document["globalTx"]["destinationTx"] = _destination(target)
     if payload := bridge_payload(tables):
         document["payload"] = payload
     return document
@@ -101,30 +116,43 @@ def best_redemption(rows: Sequence[Row]) -> Row | None:
     return max(rows, key=rank, default=None)
 
 
-def _target(tables: Tables) -> dict[str, Any]:
-    """Return the transaction on the target chain; empty while the transfer is in flight."""
+def _target(tables: Tables) -> TargetChain | None:
+    """Return the transaction on the target chain; None while the transfer is in flight."""
     redemption = best_redemption(tables.get("redemptions") or ())
     if redemption is None or redemption["status"] == IN_FLIGHT:
-        return {}
-    when = redemption["redeemed_at"]
-    document = {
-        "from": redemption["redeemer"] or "",
-        "fee": redemption["fee"],
-        "timestamp": None if when is None else utc_text(when),
-    }
-    return {
+        return None
+    target: TargetChain = {
         "chainId": redemption["target_chain"],
         "transaction": {"txHash": redemption["target_tx_id"] or ""},
         "status": redemption["status"],
-        **{name: value for name, value in document.items() if value is not None},
+        "from": redemption["redeemer"] or "",
     }
+    if redemption["fee"] is not None:
+        target["fee"] = redemption["fee"]
+    if redemption["redeemed_at"] is not None:
+        target["timestamp"] = utc_text(redemption["redeemed_at"])
+    return target
+
+
+def _destination(target: TargetChain) -> DestinationTransaction:
+    destination: DestinationTransaction = {
+        "chainId": target["chainId"],
+        "status": target["status"],
+        "from": target["from"],
+        "txHash": target["transaction"]["txHash"],
+    }
+    if "fee" in target:
+        destination["fee"] = target["fee"]
+    if "timestamp" in target:
+        destination["timestamp"] = target["timestamp"]
+    return destination
 
 
 def _one(tables: Tables, name: str) -> Row:
     return (tables.get(name) or [{}])[0]
 
 
-def _value(tables: Tables) -> dict[str, str]:
+def _value(tables: Tables) -> OperationValue:
     """Return symbol, amount and USD as text, as far as they are known."""
     of_application = _one(tables, "application_transfer_details")
     details = _one(tables, "token_transfer_details") or {
@@ -132,15 +160,17 @@ def _value(tables: Tables) -> dict[str, str]:
         "origin_symbol": of_application.get("token_symbol"),
     }
     notional = details.get("notional_usd")
-    document = {
-        "symbol": details.get("origin_symbol"),
-        "tokenAmount": details.get("amount"),
-        "usdAmount": None if notional is None else plain_decimal(notional),
-    }
-    return {name: value for name, value in document.items() if value is not None}
+    document: OperationValue = {}
+    if (symbol := details.get("origin_symbol")) is not None:
+        document["symbol"] = symbol
+    if (amount := details.get("amount")) is not None:
+        document["tokenAmount"] = amount
+    if notional is not None:
+        document["usdAmount"] = plain_decimal(notional)
+    return document
 
 
-def _properties(tables: Tables, reference: Reference) -> dict[str, Any]:
+def _properties(tables: Tables, reference: Reference) -> OperationProperties:
     """Return who sent what to whom; the recipient behind an application's contract before the contract."""
     published = tables["message_publication"][0]
     chain = published["emitter_chain"]
@@ -159,7 +189,7 @@ def _properties(tables: Tables, reference: Reference) -> dict[str, Any]:
     recipient = _one(tables, "application_transfer_details").get("recipient_native_address")
     fee = transfer.get("fee") or moved.get("fee") or ""
     decimals = moved.get("amount_decimals")
-    return {
+    properties: OperationProperties = {
         "appIds": application_ids(published, reference),
         "fromChain": chain,
         "fromAddress": sender or "",
@@ -169,10 +199,12 @@ def _properties(tables: Tables, reference: Reference) -> dict[str, Any]:
         "tokenAddress": token,
         "amount": transfer.get("amount") or "",
         "feeAddress": token if fee else "",
-        "feeChain": token_chain if fee else 0,
+        "feeChain": (token_chain or 0) if fee else 0,
         "fee": fee,
-        **({} if decimals is None else {"normalizedDecimals": decimals}),
     }
+    if decimals is not None:
+        properties["normalizedDecimals"] = decimals
+    return properties
 
 
 def _as_bridged(moved: Row) -> Row:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
 
 from permalake.wormhole.rest.rows import Row
+from permalake.wormhole.rest.wormholescan_answers import (
+    AttestationPayload,
+    BridgePayload,
+    NftPayload,
+    TransferPayload,
+)
 
 _TRANSFER_WITH_PAYLOAD = 3
 
 
-def bridge_payload(tables: Mapping[str, list[Row]]) -> dict[str, Any] | None:
+def bridge_payload(tables: Mapping[str, list[Row]]) -> BridgePayload | None:
     """Return the decoded payload of a bridge's message; None for any other message."""
     for name, shape in _SHAPES.items():
         if rows := tables.get(name):
@@ -18,8 +23,8 @@ def bridge_payload(tables: Mapping[str, list[Row]]) -> dict[str, Any] | None:
     return None
 
 
-def _transfer(row: Row) -> dict[str, Any]:
-    payload = {
+def _transfer(row: Row) -> TransferPayload:
+    payload: TransferPayload = {
         "payloadType": row["payload_id"],
         "amount": row["amount"],
         "tokenAddress": _word(row["origin_address"]),
@@ -34,7 +39,7 @@ def _transfer(row: Row) -> dict[str, Any]:
     return payload
 
 
-def _attestation(row: Row) -> dict[str, Any]:
+def _attestation(row: Row) -> AttestationPayload:
     return {
         "payloadType": row["payload_id"],
         "tokenAddress": _word(row["token_address"]),
@@ -45,7 +50,7 @@ def _attestation(row: Row) -> dict[str, Any]:
     }
 
 
-def _nft(row: Row) -> dict[str, Any]:
+def _nft(row: Row) -> NftPayload:
     return {
         "payloadType": row["payload_id"],
         "tokenAddress": _word(row["origin_address"]),
@@ -63,7 +68,7 @@ def _word(address: str) -> str:
     return f"0x{address}"
 
 
-_SHAPES = {
+_SHAPES: dict[str, Callable[[Row], BridgePayload]] = {
     "token_transfer_payload": _transfer,
     "asset_meta_payload": _attestation,
     "nft_transfer_payload": _nft,

@@ -17,6 +17,15 @@ from permalake.web.synthetic import is_synthetic
 from permalake.wormhole.reference import Reference
 from permalake.wormhole.rest.rows import Row, Rows, exact_sum, plain_decimal, utc_text
 from permalake.wormhole.rest.vaa_documents import native_address
+from permalake.wormhole.rest.wormholescan_answers import (
+    ChainCount,
+    ChainPair,
+    ChainShare,
+    MessagesOfTime,
+    Scorecards,
+    SendingChain,
+    TopAsset,
+)
 
 _PYTH = 26
 _TOP = 10
@@ -49,7 +58,7 @@ def first_day(last: date, span: str) -> date:
     return date.min if days is None else last - timedelta(days - 1)
 
 
-def last_transactions(rows: Rows, span: str, rate: str) -> list[dict[str, Any]]:
+def last_transactions(rows: Rows, span: str, rate: str) -> list[MessagesOfTime]:
     """Return ``[{time, count}]``, newest first: messages without Pyth's, a step each."""
     days, step = SAMPLES[span, rate]
     last = last_day(rows)
@@ -75,7 +84,7 @@ def _aware(moment: datetime | date) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def scorecards(rows: Rows) -> dict[str, Any]:
+def scorecards(rows: Rows) -> Scorecards:
     """Return the figures of ``/api/v1/scorecards`` as text; zeros for an empty lake.
 
     ``valued`` and ``of``: how many transfers ``total_volume`` covers, and how many there are.
@@ -90,24 +99,33 @@ def scorecards(rows: Rows) -> dict[str, Any]:
         {"pyth": _PYTH, "last": last},
         messages_daily=Scan(None, last),
     )[0]
-    figures: dict[str, Any] = {
-        "24h_messages": str(messages["day"]),
-        "total_messages": str(messages["every"]),
-        "total_tx_count": str(messages["total"]),
-        "tvl": plain_decimal(_sum(rows, "tvl_daily", last, last)),
-        "total_volume": plain_decimal(_sum(rows, "notional_transferred_daily", date.min, last)),
-    }
-    for name, days in (("24h", 1), ("7d", 7), ("30d", 30)):
-        first = date.min if last == date.min else last - timedelta(days - 1)
-        figures[f"{name}_volume"] = plain_decimal(_sum(rows, "notional_transferred_daily", first, last))
     [covered] = rows(
         "SELECT count(notional_usd) AS valued, count(*) AS all_of_them FROM token_transfer_details "
         "WHERE date <= $last",
         {"last": last},
         token_transfer_details=Scan(None, last),
     )
-    counted = figures | {"valued": covered["valued"], "of": covered["all_of_them"]}
-    return counted | ({"is_synthetic": True} if is_synthetic(last) else {})
+
+    def volume(days: int | None) -> str:
+        """Return the value of the transfers of the last days; of all without a number."""
+        first = date.min if days is None or last == date.min else last - timedelta(days - 1)
+        return plain_decimal(_sum(rows, "notional_transferred_daily", first, last))
+
+    figures: Scorecards = {
+        "24h_messages": str(messages["day"]),
+        "total_messages": str(messages["every"]),
+        "total_tx_count": str(messages["total"]),
+        "tvl": plain_decimal(_sum(rows, "tvl_daily", last, last)),
+        "total_volume": volume(None),
+        "24h_volume": volume(1),
+        "7d_volume": volume(7),
+        "30d_volume": volume(30),
+        "valued": covered["valued"],
+        "of": covered["all_of_them"],
+    }
+    if is_synthetic(last):
+        figures["is_synthetic"] = True
+    return figures
 
 
 def _sum(rows: Rows, table: str, first: date, last: date) -> Decimal:
@@ -123,7 +141,7 @@ def _total(row: Row) -> Decimal:
     return exact_sum((Decimal(row["whole"]), Decimal(row["fraction"])))
 
 
-def chain_activity(rows: Rows, span: str, by: Literal["notional", "tx"]) -> list[dict[str, Any]]:
+def chain_activity(rows: Rows, span: str, by: Literal["notional", "tx"]) -> list[SendingChain]:
     """Return what each chain sent, in USD or in transfers, with shares and destinations, largest first."""
     last = last_day(rows)
     if last is None:
@@ -140,7 +158,7 @@ def chain_activity(rows: Rows, span: str, by: Literal["notional", "tx"]) -> list
     ]
 
 
-def _shares(volumes: dict[int, Decimal], whole: Decimal) -> list[dict[str, Any]]:
+def _shares(volumes: dict[int, Decimal], whole: Decimal) -> list[ChainShare]:
     ordered = sorted(volumes.items(), key=lambda pair: (-pair[1], pair[0]))
     return [
         {
@@ -152,7 +170,7 @@ def _shares(volumes: dict[int, Decimal], whole: Decimal) -> list[dict[str, Any]]
     ]
 
 
-def top_assets(rows: Rows, span: str, reference: Reference) -> list[dict[str, Any]]:
+def top_assets(rows: Rows, span: str, reference: Reference) -> list[TopAsset]:
     """Return the tokens with the highest value sent, by sending chain and token."""
     keys = ("emitter_chain", "origin_chain", "origin_address")
     groups = _largest(rows, span, keys, "notional_usd")
@@ -168,7 +186,7 @@ def top_assets(rows: Rows, span: str, reference: Reference) -> list[dict[str, An
     ]
 
 
-def top_chain_pairs(rows: Rows, span: str) -> list[dict[str, Any]]:
+def top_chain_pairs(rows: Rows, span: str) -> list[ChainPair]:
     """Return the pairs of chains with the most transfers."""
     return [
         {"emitterChain": key[0], "destinationChain": key[1], "numberOfTransfers": int(count)}
@@ -198,7 +216,7 @@ def _grouped(rows: Rows, last: date, span: str, columns: Sequence[str], value: s
     return sorted(groups, key=lambda group: (-group[1], group[0]))
 
 
-def message_counts(rows: Rows) -> list[dict[str, int]]:
+def message_counts(rows: Rows) -> list[ChainCount]:
     """Return the published VAAs of every chain, up to the last day."""
     last = last_day(rows) or date.min
     return [

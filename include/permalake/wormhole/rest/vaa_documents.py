@@ -19,6 +19,7 @@ from permalake.wormhole.reference import Reference
 from permalake.wormhole.rest.identifiers import MessageId, of_row_key
 from permalake.wormhole.rest.payloads import bridge_payload
 from permalake.wormhole.rest.rows import Row, Rows, base64_text, utc_text
+from permalake.wormhole.rest.wormholescan_answers import Observation, VaaDocument
 
 VAA_TABLES = ("message_publication", "quorum_state")
 PARSED_TABLES = (*VAA_TABLES, "token_transfer_payload", "asset_meta_payload", "nft_transfer_payload")
@@ -32,7 +33,7 @@ def native_address(reference: Reference, chain: int, address: str) -> str | None
     return native
 
 
-def vaa_document(tables: Tables, reference: Reference, *, parsed: bool = False) -> dict[str, Any]:
+def vaa_document(tables: Tables, reference: Reference, *, parsed: bool = False) -> VaaDocument:
     """Return a VAA as a document of ``/api/v1/vaas``; ``digest`` is the single Keccak-256 of the body."""
     published = tables["message_publication"][0]
     raw: bytes = tables["quorum_state"][0]["signed_vaa"]
@@ -45,17 +46,14 @@ def vaa_document(tables: Tables, reference: Reference, *, parsed: bool = False) 
     return document
 
 
-def _document(
-    message: MessageId, header: Mapping[str, Any], raw: bytes, reference: Reference
-) -> dict[str, Any]:
+def _document(message: MessageId, header: Mapping[str, Any], raw: bytes, reference: Reference) -> VaaDocument:
     seen = utc_text(header["timestamp"])
-    document: dict[str, Any] = {
+    document: VaaDocument = {
         "sequence": message.sequence,
         "id": message.text,
         "version": header["version"],
         "emitterChain": message.chain,
         "emitterAddr": message.emitter,
-        "emitterNativeAddr": native_address(reference, message.chain, message.emitter),
         "guardianSetIndex": header["guardian_set_index"],
         "vaa": base64_text(raw),
         "timestamp": seen,
@@ -65,8 +63,8 @@ def _document(
         "digest": single_digest(raw),
         "isDuplicated": False,
     }
-    if document["emitterNativeAddr"] is None:
-        del document["emitterNativeAddr"]
+    if (native := native_address(reference, message.chain, message.emitter)) is not None:
+        document["emitterNativeAddr"] = native
     return document
 
 
@@ -77,7 +75,7 @@ def single_digest(raw: bytes) -> str:
     return str(keccak_256(vaas.data[start : start + length].tobytes()).hexdigest())
 
 
-def duplicates(rows: Rows, message: MessageId, reference: Reference) -> list[dict[str, Any]]:
+def duplicates(rows: Rows, message: MessageId, reference: Reference) -> list[VaaDocument]:
     """Return the quarantined VAAs of a message that were verified with different bodies."""
     identity = (
         message.chain.to_bytes(2, "big")
@@ -96,7 +94,9 @@ def duplicates(rows: Rows, message: MessageId, reference: Reference) -> list[dic
         # The bytes may also occur inside a payload.
         if header.error[0] == 0 and header.row_key()[0].as_py() == message.row_key:
             facts = header.publication().to_pylist()[0]
-            documents.append(_document(message, facts, row["raw"], reference) | {"isDuplicated": True})
+            document = _document(message, facts, row["raw"], reference)
+            document["isDuplicated"] = True
+            documents.append(document)
     return documents
 
 
@@ -126,7 +126,7 @@ def signatures(tables: Tables, reference: Reference) -> list[GuardianSignature]:
     return [*seen, *(GuardianSignature(*signature, None, True) for signature in signed.items())]
 
 
-def observations(tables: Tables, reference: Reference) -> list[dict[str, Any]]:
+def observations(tables: Tables, reference: Reference) -> list[Observation]:
     """Return who signed a message and when, newest first.
 
     A signer of the VAA whose observation nobody recorded has the time of the VAA.
