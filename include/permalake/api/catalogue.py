@@ -15,6 +15,7 @@ from permalake.api.analytics import router as analytics
 from permalake.api.pages import SITE
 from permalake.api.sql import LONGEST, PATH, PUBLICATION, SqlAnswer, run_sql, takes_sql
 from permalake.contracts import Table
+from permalake.contracts.rows import Row
 from permalake.contracts.views import LakeView
 from permalake.domains import domain_of
 from permalake.lake.serving import EVERYTHING, QueryTimeoutError, Scan
@@ -194,7 +195,7 @@ def _days(lake: RequestLake, contract: Table | LakeView) -> list[date]:
     return sorted({day for name in names for day in lake.snapshot.days(lake.network, name)})
 
 
-def _sample(lake: RequestLake, contract: Table | LakeView, day: date | None) -> list[dict[str, Any]] | None:
+def _sample(lake: RequestLake, contract: Table | LakeView, day: date | None) -> list[Row] | None:
     """Return some rows of a day as JSON values, long ones cut; None where reading them takes too long."""
     is_dated = any(column.name == "date" for column in contract.columns)
     scan = Scan(day, day) if is_dated and day else EVERYTHING

@@ -15,6 +15,7 @@ from typing_extensions import TypedDict
 
 from permalake.config import Settings
 from permalake.contracts import Table
+from permalake.contracts.rows import Row
 from permalake.domains import domain_of
 from permalake.lake.published import dataset
 from permalake.transparency.copies import LakeCopy
@@ -161,7 +162,7 @@ def _day_of(lake: RequestLake, contract: Table, column: str, key: str) -> date:
     if indexed is None:
         raise bad_request(f"rows of {contract.name} are not found by {column}")
     scan = lake.find(indexed.name, column, key)
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     if not scan.is_empty:
         sql = f"SELECT date FROM {indexed.name} WHERE {column} = $key"  # noqa: S608
         rows = lake.rows(sql, {"key": key}, **{indexed.name: scan})

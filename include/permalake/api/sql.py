@@ -24,6 +24,7 @@ from permalake.api.export import FORMATS, encoded
 from permalake.api.limits import is_loopback
 from permalake.api.sql_process import SqlOrder, send_answer
 from permalake.config import ServeSettings, Settings
+from permalake.contracts.rows import Row
 from permalake.errors import PermalakeError
 from permalake.lake.json_rows import cell
 from permalake.query_process import QueryLimits, in_own_process
@@ -70,7 +71,7 @@ class SqlAnswer:
     names: list[str] = field(default_factory=list)
     kinds: list[str] = field(default_factory=list)
     schema: pa.Schema | None = None
-    items: list[dict[str, Any]] = field(default_factory=list)
+    items: list[Row] = field(default_factory=list)
     batches: list[pa.RecordBatch] = field(default_factory=list)
     is_cut: bool = False
 
@@ -91,7 +92,7 @@ class SqlRows(TypedDict):
     """The rows of a statement; ``isCut``: there are more than the limit lets through."""
 
     columns: Any
-    items: list[dict[str, Any]]
+    items: list[Row]
     isCut: bool
 
 

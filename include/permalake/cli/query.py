@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from permalake.cli.output import FORMAT_HELP, Format, Screen, sent_text
 from permalake.config import Settings, load_settings
+from permalake.contracts.rows import Row
 from permalake.errors import ConfigError, PermalakeError, line_of
 from permalake.query_process import QueryLimits, Send, in_own_process, limit_memory
 
@@ -112,11 +113,11 @@ class QueryOrder:
     parquet: Path | None = None
 
 
-def answered(question: QueryOrder) -> list[dict[str, Any]]:
+def answered(question: QueryOrder) -> list[Row]:
     """Return the rows of a query, run in a process of its own, as JSON values."""
     order = replace(question, form="json", screen=Screen(False, "utf-8"), parquet=None)
     answer = in_own_process(_answer, (order,), order.limits)
-    rows: list[dict[str, Any]] = json.loads("".join(text for name, text in answer if name == "out"))
+    rows: list[Row] = json.loads("".join(text for name, text in answer if name == "out"))
     return rows
 
 

@@ -11,6 +11,7 @@ from datetime import date, datetime
 from typing import IO, Any
 
 from permalake.cli.output import Format
+from permalake.contracts.rows import Row
 from permalake.lake.json_rows import cell, timestamp
 from permalake.sanitize import escaped, shown
 
@@ -38,9 +39,7 @@ def plain(value: Any) -> Any:
     return value.hex() if isinstance(value, bytes) else value
 
 
-def write(
-    records: Iterable[dict[str, Any]], names: Sequence[str], form: Format, out: IO[str], log: IO[str]
-) -> None:
+def write(records: Iterable[Row], names: Sequence[str], form: Format, out: IO[str], log: IO[str]) -> None:
     """Write all records to ``out``, and remarks for the reader to ``log``.
 
     What a terminal would obey is marked in tables, and in CSV and JSON that a terminal shows.
@@ -49,9 +48,7 @@ def write(
     writers[form](records, names, out, log)
 
 
-def _write_json(
-    records: Iterable[dict[str, Any]], _names: Sequence[str], out: IO[str], _log: IO[str]
-) -> None:
+def _write_json(records: Iterable[Row], _names: Sequence[str], out: IO[str], _log: IO[str]) -> None:
     before, is_terminal = "[", out.isatty()
     for record in records:
         text = json.dumps(record, ensure_ascii=False)
@@ -60,7 +57,7 @@ def _write_json(
     out.write("[]\n" if before == "[" else "]\n")
 
 
-def _write_csv(records: Iterable[dict[str, Any]], names: Sequence[str], out: IO[str], _log: IO[str]) -> None:
+def _write_csv(records: Iterable[Row], names: Sequence[str], out: IO[str], _log: IO[str]) -> None:
     writer, is_terminal = csv.writer(out, lineterminator="\n"), out.isatty()
     writer.writerow(names)
     for record in records:
@@ -68,7 +65,7 @@ def _write_csv(records: Iterable[dict[str, Any]], names: Sequence[str], out: IO[
         writer.writerow([shown(text, sys.maxsize) for text in cells] if is_terminal else cells)
 
 
-def _write_sheet(records: Iterable[dict[str, Any]], names: Sequence[str], out: IO[str], log: IO[str]) -> None:
+def _write_sheet(records: Iterable[Row], names: Sequence[str], out: IO[str], log: IO[str]) -> None:
     """Write CSV for a spreadsheet: a cell that it would take for a formula begins with an apostrophe."""
     texts = ({name: _no_formula(value) for name, value in record.items()} for record in records)
     _write_csv(texts, [_no_formula(name) for name in names], out, log)
@@ -79,7 +76,7 @@ def _no_formula(value: Any) -> Any:
     return f"'{value}" if is_text and value.startswith(_FORMULA) else value
 
 
-def _write_table(records: Iterable[dict[str, Any]], names: Sequence[str], out: IO[str], log: IO[str]) -> None:
+def _write_table(records: Iterable[Row], names: Sequence[str], out: IO[str], log: IO[str]) -> None:
     from rich.cells import cell_len
     from rich.console import Console
     from rich.table import Table

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -114,7 +114,7 @@ def _write_files(
     """Write the statement of an address as a page, as an archive with its proofs, or both."""
     from permalake.cli import statement_files, statement_proofs
 
-    def ask(sql: str) -> list[dict[str, Any]]:
+    def ask(sql: str) -> list[Row]:
         return answered(replace(order, sql=sql))
 
     rows = ask(f"{order.sql} LIMIT {statement_files.MOST_ROWS + 1}")

@@ -17,6 +17,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from permalake.cli.render import write
+from permalake.contracts.rows import Row
 from permalake.errors import PermalakeError
 from permalake.sanitize import shown
 
@@ -24,7 +25,6 @@ MOST_ROWS = 100_000
 """Rows of a page; a statement of more is CSV."""
 _TEMPLATE = "statement.html"
 _NOT_WHOLE = "narrow it with --from and --to"
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True)

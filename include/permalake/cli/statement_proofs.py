@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from permalake.config import NetworkSettings
+from permalake.contracts.rows import Row
 from permalake.contracts.sql_text import identifier, literal
 from permalake.errors import PermalakeError
 
-Row = dict[str, Any]
 Ask = Callable[[str], list[Row]]
 """Answers a query of one published state with its rows as JSON values."""
 MOST_PROOFS = 5_000

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from datetime import date
 from inspect import Parameter, Signature
 from tempfile import gettempdir
-from typing import Any
 from uuid import uuid4
 
 import duckdb
@@ -20,6 +19,7 @@ from duckdb.func import FunctionNullHandling, PythonUDFType
 from pyspark.sql.pandas.types import from_arrow_type
 
 from permalake.arrays.spark_hash import spark_xxhash64
+from permalake.contracts.rows import Row
 from permalake.contracts.schema import duckdb_type
 from permalake.contracts.sql_functions import SqlFunction
 from permalake.engine.local_files import local_files, read_by_duckdb
@@ -151,9 +151,9 @@ class DuckDBEngine:
         """Return the rows of a query as Arrow."""
         return self._connection.sql(query).to_arrow_table()
 
-    def rows(self, query: str) -> list[dict[str, Any]]:
+    def rows(self, query: str) -> list[Row]:
         """Return the rows of a query."""
-        rows: list[dict[str, Any]] = self.table(query).to_pylist()
+        rows: list[Row] = self.table(query).to_pylist()
         return rows
 
     def narrowed(self, start: date, end: date) -> DuckDBEngine:

@@ -12,6 +12,8 @@ from typing import Any
 import pyarrow as pa
 from duckdb.sqltypes import DuckDBPyType
 
+from permalake.contracts.rows import Row
+
 Convert = Callable[[Any], Any]
 
 
@@ -89,7 +91,7 @@ _PLAIN: dict[str, Convert] = {
 
 def json_rows(
     batches: Iterable[pa.RecordBatch], names: Sequence[str], kinds: Sequence[DuckDBPyType]
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Row]:
     """Yield each row as JSON values by column name."""
     converters = [converter(kind) for kind in kinds]
     for batch in batches:

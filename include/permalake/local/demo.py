@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from datetime import date
-from typing import Any
 
 from permalake.config import Settings, load_settings
+from permalake.contracts.rows import Row
 from permalake.domains import domain_of, open_reader, table_of
 from permalake.errors import PermalakeError
 from permalake.lake import DayStatus, Reader
@@ -117,7 +117,7 @@ def _values(reader: Reader) -> list[str]:
     ]
 
 
-def _worth(row: dict[str, Any]) -> str:
+def _worth(row: Row) -> str:
     if not row["valued"]:
         return f"{row['transfers']}, none has a price"
     return f"{row['valued']} of {row['transfers']} have a price; these moved {row['usd']:,.2f} USD"

@@ -11,6 +11,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from permalake.contracts.figures import OpenRequests
+from permalake.contracts.rows import Row
 from permalake.domains import domain_of
 from permalake.lake.serving import EVERYTHING
 from permalake.lake.state import moment
@@ -157,7 +158,7 @@ def _open_requests(request: Request, network: str | None) -> list[dict[str, Any]
     return lists
 
 
-def _rows(lake: RequestLake, request_kind: OpenRequests) -> list[dict[str, Any]]:
+def _rows(lake: RequestLake, request_kind: OpenRequests) -> list[Row]:
     if not lake.snapshot.table(lake.network, request_kind.table):
         return []
     rows = lake.rows(request_kind.sql, {}, **{request_kind.table: EVERYTHING})

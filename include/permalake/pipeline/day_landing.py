@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
+from permalake.contracts.rows import Row
 from permalake.engine.duckdb_engine import Rows
 from permalake.engine.local_files import sendable
 from permalake.engine.rows import Relation
@@ -62,12 +63,12 @@ class DayLanding:
         folder, file_io, name = self.folder, object_storage.file_io(), "rows"
         tasks = max(1, min(len(parts), 4 * self.spark.sparkContext.defaultParallelism))
 
-        def land(some: Sequence[S], share: TaskShare) -> list[dict[str, Any]]:
+        def land(some: Sequence[S], share: TaskShare) -> list[Row]:
             output = TaskOutput([], folder, {name: schema}, file_io)
             for part in some:
                 for batch in work(part, share):
                     output.land(name, shaped(batch, schema))
-            records: list[dict[str, Any]] = output.close().to_pylist()
+            records: list[Row] = output.close().to_pylist()
             return records
 
         written = Written({name: schema})
@@ -93,12 +94,12 @@ class DayLanding:
             queries.tables, {name: sendable(rows) for name, rows in queries.files.items()}, queries.functions
         )
 
-        def work(share: TaskShare) -> list[dict[str, Any]]:
+        def work(share: TaskShare) -> list[Row]:
             output = TaskOutput([], folder, schemas, file_io)
             with sent.engine(share) as engine:
                 for name, rows in result_batches(engine, sent.tables, schemas):
                     output.land(name, rows)
-            records: list[dict[str, Any]] = output.close().to_pylist()
+            records: list[Row] = output.close().to_pylist()
             return records
 
         written = Written(schemas)

@@ -7,16 +7,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from permalake.config import CassandraSettings
+from permalake.contracts.rows import Row
 from permalake.errors import StoreUnavailableError
 
 if TYPE_CHECKING:
     from cassandra.cluster import Cluster, Session
     from cassandra.query import PreparedStatement
 
-Row = dict[str, Any]
 
 SECONDS = 5.0
 """Longest wait for an answer; a server that takes longer counts as away."""

@@ -8,11 +8,13 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Context, Decimal
 from typing import Any
 
+from permalake.contracts.rows import Row
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EXACT = Context(prec=60)
 
 
-def decoded_row(block: bytes, columns: Sequence[tuple[str, str]], row: int) -> dict[str, Any]:
+def decoded_row(block: bytes, columns: Sequence[tuple[str, str]], row: int) -> Row:
     """Return the values of one row of a block, by column.
 
     Raises:

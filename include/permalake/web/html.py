@@ -26,6 +26,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from permalake.contracts.rows import Row
 from permalake.sanitize import shown
 from permalake.web.accept import preferred
 from permalake.web.numbers import CoinUnit, amount, coins, dollars, formatted, short, signed, worth
@@ -162,7 +163,7 @@ def _lists(content: Mapping[str, Any], above: str = "") -> dict[str, list[Mappin
     return lists
 
 
-def _list_of(content: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+def _list_of(content: Mapping[str, Any], name: str) -> list[Row]:
     """Return the rows of a list of a page, with the same plain values in each."""
     lists = _lists(content)
     if name not in lists:
@@ -176,7 +177,7 @@ def _list_of(content: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
     return [{column: _cell(row.get(column)) for column in columns} for row in rows]
 
 
-def _as_csv(rows: list[dict[str, Any]]) -> bytes:
+def _as_csv(rows: list[Row]) -> bytes:
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()
@@ -184,7 +185,7 @@ def _as_csv(rows: list[dict[str, Any]]) -> bytes:
     return text.getvalue().encode()
 
 
-def _as_parquet(rows: list[dict[str, Any]]) -> bytes:
+def _as_parquet(rows: list[Row]) -> bytes:
     """Return Parquet; a column whose values are of several types is text."""
     columns = {}
     for name in rows[0]:
@@ -200,7 +201,7 @@ def _as_parquet(rows: list[dict[str, Any]]) -> bytes:
     return sink.getvalue()
 
 
-_LIST_FORMS: dict[str | None, tuple[str, Callable[[list[dict[str, Any]]], bytes]]] = {
+_LIST_FORMS: dict[str | None, tuple[str, Callable[[list[Row]], bytes]]] = {
     "csv": ("text/csv; charset=utf-8", _as_csv),
     "parquet": ("application/vnd.apache.parquet", _as_parquet),
 }

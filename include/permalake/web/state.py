@@ -17,6 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from permalake.config import Settings
+from permalake.contracts.rows import Row
 from permalake.lake.serving import LakeQuery, LakeReader, LakeSnapshot, Scan, key_function
 from permalake.web import responses
 from permalake.web.batches import BatchedAnswer
@@ -35,7 +36,7 @@ class _KeptRows:
     network: str
     sql: str
     bound: tuple[tuple[str, Any], ...]
-    read: Callable[[], list[dict[str, Any]]] = field(compare=False, repr=False)
+    read: Callable[[], list[Row]] = field(compare=False, repr=False)
 
 
 class RequestLake:
@@ -71,9 +72,7 @@ class RequestLake:
         """Return the rows of :meth:`rows` as Arrow, for many of them."""
         return self.reader.arrow(self._query(sql, parameters, scans))
 
-    def rows(
-        self, sql: str, parameters: Mapping[str, Any] | None = None, **scans: Scan
-    ) -> list[dict[str, Any]]:
+    def rows(self, sql: str, parameters: Mapping[str, Any] | None = None, **scans: Scan) -> list[Row]:
         """Return the rows of a statement; ``scans``: each table or view that it reads, and what of it.
 
         Raises:
@@ -81,9 +80,7 @@ class RequestLake:
         """
         return self.reader.rows(self._query(sql, parameters, scans))
 
-    def kept_rows(
-        self, sql: str, parameters: Mapping[str, Any] | None = None, **scans: Scan
-    ) -> list[dict[str, Any]]:
+    def kept_rows(self, sql: str, parameters: Mapping[str, Any] | None = None, **scans: Scan) -> list[Row]:
         """Return :meth:`rows`, read once per published state: for few rows of many files.
 
         ``scans`` follow from ``sql`` and ``parameters``. Callers leave the rows as they are.
@@ -92,7 +89,7 @@ class RequestLake:
         bound = tuple(sorted(query.parameters.items()))
         key = _KeptRows(self.network, sql, bound, lambda: reader.rows(query))
         keep = self.snapshot.memory.setdefault(_KEPT_BY, lru_cache(_KEPT)(methodcaller("read")))
-        rows: list[dict[str, Any]] = keep(key)
+        rows: list[Row] = keep(key)
         return rows
 
     def batches(
@@ -231,9 +228,7 @@ def lacks(lake: RequestLake) -> None:
     lake.request.state.lacks = True
 
 
-def copied_rows(
-    lake: RequestLake, table: str, scan: Scan, column: str, value: object
-) -> list[dict[str, Any]]:
+def copied_rows(lake: RequestLake, table: str, scan: Scan, column: str, value: object) -> list[Row]:
     """Return the contract's ``copied`` columns of the rows of a table with a value in a column.
 
     ``scan`` names the milestones (or days) where they may be. They come from the server's copies, which

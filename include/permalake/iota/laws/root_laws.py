@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import pyarrow as pa
 
 from permalake.audit.laws import violations
+from permalake.contracts.rows import Row
 from permalake.iota.codec.faults import DecodeError
 from permalake.iota.codec.merkle import merkle_root
 from permalake.iota.codec.milestones import decode_milestone
@@ -43,7 +43,7 @@ def _broken_roots(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
             yield pa.RecordBatch.from_arrays(columns, names=["date", "place", "expected", "found"])
 
 
-def _wrong(row: dict[str, Any]) -> Iterator[tuple[object, ...]]:
+def _wrong(row: Row) -> Iterator[tuple[object, ...]]:
     payload = bytes(row["payload"])
     is_chrysalis = payload[:4] == _TYPE_OF_CHRYSALIS
     place = f"milestone {row['milestone_index']}"

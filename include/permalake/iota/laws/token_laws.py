@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import pyarrow as pa
 
 from permalake.audit.laws import balance, by, covered, side, union, violations
+from permalake.contracts.rows import Row
 from permalake.iota.laws.tangle_sides import SPENT
 
 _HOLDERS = ("basic", "alias", "foundry", "nft")
@@ -51,7 +51,7 @@ def _unbalanced(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             yield pa.RecordBatch.from_arrays(columns, names=["date", "place", "expected", "found"])
 
 
-def _wrong(row: dict[str, Any]) -> str | None:
+def _wrong(row: Row) -> str | None:
     try:
         left = sum(int(change) for change in row["changes"] if change is not None)
     except ValueError as error:

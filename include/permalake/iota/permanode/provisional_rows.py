@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from permalake.contracts.cql import StoreTable
+from permalake.contracts.rows import Row
 from permalake.iota.codec.outputs import Protocol
 from permalake.iota.cone.decoded_rows import loose_rows
 from permalake.iota.permanode import stardust_schema as store
@@ -44,7 +45,7 @@ class Seen(NamedTuple):
 
 def provisional_rows(
     messages: Mapping[str, Seen], protocol: Protocol, bech32_hrp: str
-) -> Iterator[tuple[StoreTable, list[dict[str, Any]]]]:
+) -> Iterator[tuple[StoreTable, list[Row]]]:
     """Yield the rows of messages (by id), table by table; each has the table's columns and ``message_id``."""
     if not messages:
         return
@@ -86,8 +87,8 @@ def referenced(rows: DataFrame) -> DataFrame:
     return rows.where(F.col("ms_range_id") != UNREFERENCED)
 
 
-def _row(row: Mapping[str, Any], table: StoreTable, seen: Seen) -> dict[str, Any]:
-    provisional: dict[str, Any] = {"inclusion_state": None, "ms_timestamp": seen.seen_at, "is_used": False}
+def _row(row: Mapping[str, Any], table: StoreTable, seen: Seen) -> Row:
+    provisional: Row = {"inclusion_state": None, "ms_timestamp": seen.seen_at, "is_used": False}
     if is_by_range(table):
         provisional |= {"ms_range_id": UNREFERENCED, "milestone_index": seen.estimate}
     else:

@@ -18,9 +18,10 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
 
+from permalake.contracts.rows import Row
 from permalake.iota.permanode.chrysalis_schema import keyspace_of
 from permalake.iota.rest.lake_ledger import LakeLedger
-from permalake.iota.rest.ledger_reader import LedgerList, Row
+from permalake.iota.rest.ledger_reader import LedgerList
 from permalake.lake.serving import EVERYTHING
 from permalake.stores.cassandra_reader import CassandraReader
 from permalake.stores.readers import WholeDays

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from permalake.iota.rest.ledger_reader import LedgerList, Row
+from permalake.contracts.rows import Row
+from permalake.iota.rest.ledger_reader import LedgerList
 from permalake.lake.serving import Scan
 from permalake.web.paging import ListPage
 from permalake.web.problems import not_found

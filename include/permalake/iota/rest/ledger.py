@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from permalake.contracts.rows import Row
 from permalake.iota.contracts.unreferenced import UNREFERENCED_MESSAGES
 from permalake.iota.rest.cassandra_ledger import CassandraLedger, held_milestones
 from permalake.iota.rest.lake_ledger import LakeLedger
-from permalake.iota.rest.ledger_reader import KINDS, OWNED_KINDS, LedgerList, LedgerReader, Row
+from permalake.iota.rest.ledger_reader import KINDS, OWNED_KINDS, LedgerList, LedgerReader
 from permalake.lake.serving import EVERYTHING, Scan
 from permalake.stores.readers import StoreReaders
 from permalake.web.paging import ListPage

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from permalake.contracts.rows import Row
 from permalake.web.paging import ListPage
-
-Row = dict[str, Any]
 
 KINDS = ("basic", "alias", "foundry", "nft", "legacy", "treasury")
 OWNED_KINDS = KINDS[:5]

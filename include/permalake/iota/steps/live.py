@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
+from permalake.contracts.rows import Row
 from permalake.errors import PermalakeError
 from permalake.iota.cone.source_records import MilestoneDay
 from permalake.iota.cone.verdict import FIRST_CAUSES, refused_days
@@ -168,7 +169,7 @@ class IotaHead:
         resolve(context, written, writer, days[0].date)
         return written
 
-    def _landed_rows(self, written: Written, days: Sequence[MilestoneDay]) -> dict[str, list[dict[str, Any]]]:
+    def _landed_rows(self, written: Written, days: Sequence[MilestoneDay]) -> dict[str, list[Row]]:
         """Return the milestones, and the messages that carry one.
 
         Raises:

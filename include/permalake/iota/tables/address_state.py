@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
-from typing import Any
 
 import pyarrow as pa
 
+from permalake.contracts.rows import Row
 from permalake.iota.contracts.carried import PERIODS
 from permalake.iota.tables.carried_sums import CONTINUED, Chained, Rows, running
 
@@ -202,17 +202,17 @@ def _bucket(balance: str) -> str:
     return f"CASE WHEN {balance} < 0 THEN {_BELOW_ZERO} ELSE length(CAST({balance} AS STRING)) - 1 END"
 
 
-def token_distribution(moves: Rows, days: Sequence[Chained], state: Rows) -> list[dict[str, Any]]:
+def token_distribution(moves: Rows, days: Sequence[Chained], state: Rows) -> list[Row]:
     """Return ``token_distribution``; ``state``: its rows of the day before the range."""
     rows = running(days, "bucket", ("addresses", "amount"), moves, state)
     return [row for row in rows if row["addresses"]]
 
 
-def active_addresses(turns: Rows, days: Sequence[Chained], state: Rows) -> list[dict[str, Any]]:
+def active_addresses(turns: Rows, days: Sequence[Chained], state: Rows) -> list[Row]:
     """Return ``active_addresses``; ``state``: its rows of the day before the range."""
     newly = {row["date"]: row for row in turns}
     last = {row["period"]: dict(row) for row in state}
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     for day in days:
         for period, start in periods(day.day).items():
             current = last.get(period)

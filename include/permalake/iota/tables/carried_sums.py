@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
+from permalake.contracts.rows import Row
+
 CONTINUED = 0
 Rows = Sequence[Mapping[str, Any]]
 
@@ -33,7 +35,7 @@ class Ending:
     storage_deposit: int | None = None
 
     @property
-    def totals(self) -> dict[str, Any]:
+    def totals(self) -> Row:
         """The columns of ``ledger_totals`` that later days compare."""
         return {
             "date": self.day,
@@ -56,7 +58,7 @@ class Chained:
     checkpoint: date
 
     @property
-    def stamp(self) -> dict[str, Any]:
+    def stamp(self) -> Row:
         """Columns that every row of a carried table has of its day."""
         return {"since_milestone": self.since_milestone, "date": self.day}
 
@@ -82,7 +84,7 @@ def chained(days: Iterable[tuple[date, int, int]], before: Ending | None) -> lis
 
 def running(
     days: Sequence[Chained], key: str, measures: Sequence[str], changes: Rows, prior: Rows
-) -> list[dict[str, Any]]:
+) -> list[Row]:
     """Return sums of ``measures`` up to each day's end: a row per day and value of ``key`` met so far.
 
     ``changes`` have date, key and measures; ``prior`` (key, measures) is where the first chapter continues.

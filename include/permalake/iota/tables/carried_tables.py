@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, Protocol
+from typing import Protocol
 
 import pyarrow as pa
 
+from permalake.contracts.rows import Row
 from permalake.iota.contracts import IOTA_TABLES, carried
 from permalake.iota.tables import address_state as addresses
 from permalake.iota.tables import known_ledger
@@ -25,7 +26,7 @@ Batches = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 class Published(Protocol):
     """The published rows of a network."""
 
-    def read(self, table: str, start: date, end: date) -> list[dict[str, Any]]:
+    def read(self, table: str, start: date, end: date) -> list[Row]:
         """Return the rows of start..end of a table with a few rows a day."""
 
     def latest_before(self, table: str) -> date | None:
@@ -44,7 +45,7 @@ class Queries(Protocol):
     def keep(self, name: str, query: str, check: Batches | None = None, schema: pa.Schema = ...) -> None:
         """Make the rows of a query known, or the few with ``schema`` that ``check`` makes of them."""
 
-    def rows(self, query: str) -> list[dict[str, Any]]:
+    def rows(self, query: str) -> list[Row]:
         """Return the few rows of a query."""
 
 
@@ -127,7 +128,7 @@ def carried_tables(queries: Queries, given: PublishedState, rules: StateRules) -
     }
 
 
-def _opening(queries: Queries, rules: StateRules) -> tuple[Ending | None, list[dict[str, Any]]]:
+def _opening(queries: Queries, rules: StateRules) -> tuple[Ending | None, list[Row]]:
     """Return the end of a day that creates the known ledger, if there is one, and its ``ledger_changes``."""
     if rules.ledger is None:
         return None, []
@@ -144,7 +145,7 @@ def _opening(queries: Queries, rules: StateRules) -> tuple[Ending | None, list[d
 
 def _figures(
     flows: Rows, days: list[Chained], given: PublishedState, queries: Queries, rules: StateRules
-) -> dict[str, list[dict[str, Any]]]:
+) -> dict[str, list[Row]]:
     """Return rows of the tables with a few rows a day; ``flows`` are rows of ``ledger_changes``."""
     before, state = given.before, given.state
     turns = queries.rows(addresses.turns())
@@ -173,7 +174,7 @@ def _figures(
     }
 
 
-def _table(name: str, rows: Sequence[dict[str, Any]]) -> pa.Table:
+def _table(name: str, rows: Sequence[Row]) -> pa.Table:
     return pa.Table.from_pylist(rows, IOTA_TABLES[name].arrow)
 
 

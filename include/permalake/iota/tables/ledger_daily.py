@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
+from permalake.contracts.rows import Row
 from permalake.iota.contracts.ledger_changes import CONDITIONS, KEY_BYTES, KINDS, METADATA_BYTES, SIDES
 from permalake.iota.tables.carried_sums import CONTINUED, Chained, Rows, running
 
@@ -18,12 +19,12 @@ _OUTPUTS = ("count", "amount", "bytes")
 _CONDITIONED = ("count", "amount", "return_amount")
 
 
-def ledger_outputs(flows: Rows, days: Sequence[Chained], state: Rows) -> list[dict[str, Any]]:
+def ledger_outputs(flows: Rows, days: Sequence[Chained], state: Rows) -> list[Row]:
     """Return ``ledger_outputs``: every kind on every day. ``state``: its rows of the day before."""
     return _ledger(flows, days, state, key="kind", values=KINDS, measures=_OUTPUTS)
 
 
-def unlock_conditions(flows: Rows, days: Sequence[Chained], state: Rows) -> list[dict[str, Any]]:
+def unlock_conditions(flows: Rows, days: Sequence[Chained], state: Rows) -> list[Row]:
     """Return ``unlock_conditions``: every condition on every day. ``state``: rows of the day before."""
     each = [
         {
@@ -68,7 +69,7 @@ def _sign(flow: Mapping[str, Any]) -> int:
     return 1 if flow["side"] == SIDES[0] else -1
 
 
-def ledger_size(ledger_outputs: Rows, day: date, storage_deposit: int | None, rented: bool) -> dict[str, Any]:
+def ledger_size(ledger_outputs: Rows, day: date, storage_deposit: int | None, rented: bool) -> Row:
     """Return the ledger's size at the end of a day. ``rented``: outputs need a storage deposit (Stardust)."""
     held = [row for row in ledger_outputs if row["date"] == day and row["kind"] != "treasury"]
     outputs = sum(row["unspent_count"] for row in held)
@@ -91,7 +92,7 @@ def _ledger(
     key: str,
     values: Sequence[str],
     measures: Sequence[str],
-) -> list[dict[str, Any]]:
+) -> list[Row]:
     """Return what each day created and consumed, and what is unspent at its end."""
     columns = [f"{side}_{name}" for side in ("created", "consumed", "unspent") for name in measures]
     moved = {(day.day, value): dict.fromkeys(columns, 0) for day in days for value in values}

@@ -19,13 +19,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from permalake.contracts.rows import Row
 from permalake.lake.serving.index import EPOCH, has_milestones
 from permalake.lake.serving.snapshot import LakeSnapshot, Scan, ServedTable
 
@@ -37,7 +37,6 @@ _LOG = logging.getLogger(__name__)
 
 Batches = Callable[[str, str, str, Scan], Iterator[pa.RecordBatch]]
 """Yields the rows of a statement: network, SQL, the table that it reads, and what of it."""
-Row = dict[str, Any]
 _CopyName = tuple[str, str, date, str]
 """Network, table, day, and the digest of the day's files."""
 _PLACE = "_place"

@@ -19,10 +19,11 @@ import pyarrow.dataset as ds
 from permalake.config import Settings
 from permalake.contracts import Table
 from permalake.contracts.namespaces import Namespaces, contracts_in, live_namespace
+from permalake.contracts.rows import Row
 from permalake.contracts.schema import duckdb_type
 from permalake.contracts.sql_text import identifier, no_rows, parquet_by_id
 from permalake.lake.identity import catalog_id, open_database, warehouse_id
-from permalake.lake.serving.copies import Row, RowCopies
+from permalake.lake.serving.copies import RowCopies
 from permalake.lake.serving.heads import ServedHeads, head_locations
 from permalake.lake.serving.index import LakeIndex, scan_of
 from permalake.lake.serving.pool import QueryPool
@@ -175,7 +176,7 @@ class LakeReader:
         """Number of callers that wait for a connection."""
         return sum(pool.waiting for pool in (self._pool, self._scans, self._exports))
 
-    def rows(self, query: LakeQuery) -> list[dict[str, Any]]:
+    def rows(self, query: LakeQuery) -> list[Row]:
         """Return the rows of a statement as dictionaries.
 
         Raises:
@@ -185,7 +186,7 @@ class LakeReader:
         with self._observed(query.scans), pool.connection(query.deadline, query.expired) as connection:
             statement, bound = self._prepared(connection, query)
             answer: pa.Table = connection.execute(statement, {**bound, **query.parameters}).to_arrow_table()
-        rows: list[dict[str, Any]] = answer.to_pylist()
+        rows: list[Row] = answer.to_pylist()
         return rows
 
     def arrow(self, query: LakeQuery) -> pa.Table:

@@ -19,6 +19,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from permalake.contracts.rows import Row
 from permalake.spark.frames import of_rows
 from permalake.wormhole.codec.vaa import Vaas, decode_vaas
 from permalake.wormhole.contracts import tables
@@ -82,7 +83,7 @@ def event_rows_v1(lake: Mapping[str, DataFrame], reference: Path | None) -> Data
 
 def rows_v1(events: pa.Table, observations: pa.Table, reference: Path | None) -> pa.Table:
     """Return the rows of the v1 table from those of the v2 table and rows of ``observations``."""
-    observed: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    observed: dict[str, list[Row]] = defaultdict(list)
     names = ("row_key", "guardian_address", "signature")
     micros = observations["observed_at"].cast(pa.int64()).to_pylist()
     for key, guardian, signature, at in zip(

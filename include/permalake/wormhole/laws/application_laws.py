@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import pyarrow as pa
 
 from permalake.audit.laws import balance, covered, entries, side, violations
+from permalake.contracts.rows import Row
 from permalake.wormhole.laws.sum_laws import LIMIT, total, value_text
 from permalake.wormhole.laws.value_laws import wrong_values
 
@@ -100,7 +100,7 @@ def _wrong_sums(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             yield pa.RecordBatch.from_arrays(columns, names=["date", "place", "expected", "found"])
 
 
-def _wrong(row: dict[str, Any]) -> tuple[object, ...] | None:
+def _wrong(row: Row) -> tuple[object, ...] | None:
     value = total(notional for notional in row["notionals"] or () if notional is not None)
     if value is not None and abs(value) >= LIMIT:
         value = None

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from decimal import Context, Decimal
-from typing import Any
 
 import pyarrow as pa
 
 from permalake.audit.laws import balance, by, entries, side, violations
+from permalake.contracts.rows import Row
 from permalake.wormhole.laws.transfer_sides import AT_ROUTE, ROUTE, ROUTED
 
 _EMITTER_CHAIN = "'chain ' || emitter_chain"
@@ -56,7 +56,7 @@ def _wrong_sums(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             yield pa.RecordBatch.from_arrays(columns, names=["date", "place", "expected", "found"])
 
 
-def _wrong(row: dict[str, Any]) -> Iterator[tuple[object, ...]]:
+def _wrong(row: Row) -> Iterator[tuple[object, ...]]:
     amount = total(Decimal(amount_text) for amount_text in row["amounts"] or () if amount_text is not None)
     value = total(notional for notional in row["notionals"] or () if notional is not None)
     if value is not None and abs(value) >= LIMIT:

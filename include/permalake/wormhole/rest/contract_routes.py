@@ -10,6 +10,7 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 from starlette.responses import Response
 
+from permalake.contracts.rows import Row
 from permalake.web.answers import answer
 from permalake.web.head import HeadRoute
 from permalake.web.paging import Microseconds, PageQuery, Text
@@ -23,7 +24,6 @@ from permalake.wormhole.contracts import WORMHOLE_TABLES, tables
 from permalake.wormhole.rest import identifiers
 from permalake.wormhole.rest.dependencies import ChainNumber, NamedMessage, Nothing, read
 from permalake.wormhole.rest.events import EVENT_TABLES, EventFilter, EventKey, find, list_events, load
-from permalake.wormhole.rest.rows import Row
 from permalake.wormhole.rest.wormholescan_answers import MessageName
 
 router = APIRouter(tags=["wormhole"], route_class=HeadRoute)

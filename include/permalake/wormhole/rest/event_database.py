@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import Generic, TypeVar
 
+from permalake.contracts.rows import Row
 from permalake.lake.serving import Scan
 from permalake.wormhole.rest.edb_answers import (
     ByReceiver,
@@ -21,7 +22,7 @@ from permalake.wormhole.rest.edb_answers import (
     Counts,
     MessageTotals,
 )
-from permalake.wormhole.rest.rows import Parameters, Row, Rows
+from permalake.wormhole.rest.rows import Parameters, Rows
 from permalake.wormhole.rest.scorecards import last_day
 
 ALL = "*"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from permalake.contracts.rows import Row
 from permalake.lake.serving import Scan
 from permalake.web.state import RequestLake, copied_rows
 from permalake.wormhole.contracts import WORMHOLE_TABLES
@@ -11,7 +12,7 @@ from permalake.wormhole.contracts.tables import ATTESTED_TOKENS
 from permalake.wormhole.rest.event_filter import EventFilter, EventKey
 from permalake.wormhole.rest.event_lists import list_events
 from permalake.wormhole.rest.identifiers import MessageId
-from permalake.wormhole.rest.rows import Parameters, Row
+from permalake.wormhole.rest.rows import Parameters
 from permalake.wormhole.rest.stored_events import stored_events
 
 __all__ = ["EventFilter", "EventKey", "find", "list_events", "load"]

@@ -9,11 +9,12 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
+from permalake.contracts.rows import Row
 from permalake.lake.serving import Scan
 from permalake.web.charts import Flow
 from permalake.wormhole.contracts.analyst_views import TOKEN_VOLUMES
 from permalake.wormhole.reference import Reference
-from permalake.wormhole.rest.rows import Row, Rows, exact_sum, plain_decimal
+from permalake.wormhole.rest.rows import Rows, exact_sum, plain_decimal
 
 CORRIDORS = """SELECT emitter_chain, target_chain, CAST(sum(transfers) AS BIGINT) AS transfers,
   CAST(sum(valued) AS BIGINT) AS valued,

@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from datetime import date, timedelta
 from typing import Any
 
+from permalake.contracts.rows import Row
 from permalake.lake.serving import Scan
 from permalake.wormhole.reference import Reference, Token
 from permalake.wormhole.rest.edb_answers import LockedAssets, NotionalTvl, NotionalTvlCumulative
 from permalake.wormhole.rest.event_database import ALL
-from permalake.wormhole.rest.rows import Row, Rows
+from permalake.wormhole.rest.rows import Rows
 from permalake.wormhole.rest.scorecards import last_day
 
 _CENTS = 2

@@ -8,6 +8,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from permalake.contracts.rows import Row
 from permalake.web.synthetic import is_synthetic
 from permalake.web.table_pages import json_value
 from permalake.wormhole.contracts.redemption_tables import COMPLETED
@@ -19,7 +20,7 @@ from permalake.wormhole.rest.identifiers import of_row_key
 from permalake.wormhole.rest.links import Links, application_in_words
 from permalake.wormhole.rest.operations import application_ids, best_redemption
 from permalake.wormhole.rest.redemption_help import redemption_help
-from permalake.wormhole.rest.rows import Row, plain_decimal
+from permalake.wormhole.rest.rows import plain_decimal
 from permalake.wormhole.rest.vaa_documents import Tables, native_address, signatures, single_digest
 
 Facts = list[tuple[str, Any]]

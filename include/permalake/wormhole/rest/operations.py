@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from permalake.contracts.rows import Row
 from permalake.wormhole.codec.applications.decode import decode_application
 from permalake.wormhole.contracts.redemption_tables import COMPLETED, IN_FLIGHT
 from permalake.wormhole.reference import Reference
 from permalake.wormhole.rest.identifiers import of_row_key
 from permalake.wormhole.rest.payloads import bridge_payload
-from permalake.wormhole.rest.rows import Row, base64_text, plain_decimal, utc_text
+from permalake.wormhole.rest.rows import base64_text, plain_decimal, utc_text
 from permalake.wormhole.rest.vaa_documents import Tables, native_address
 from permalake.wormhole.rest.wormholescan_answers import (
     DestinationTransaction,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from permalake.wormhole.rest.rows import Row
+from permalake.contracts.rows import Row
 from permalake.wormhole.rest.wormholescan_answers import (
     AttestationPayload,
     BridgePayload,

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from permalake.contracts.rows import Row
 from permalake.web.table_pages import json_value
 from permalake.wormhole.contracts.redemption_tables import COMPLETED, FAILED, IN_FLIGHT
 from permalake.wormhole.reference import Reference
 from permalake.wormhole.rest import links
 from permalake.wormhole.rest.flows import chain_with_id
 from permalake.wormhole.rest.operations import best_redemption
-from permalake.wormhole.rest.rows import Row
 
 _WITH_PAYLOAD = 3
 

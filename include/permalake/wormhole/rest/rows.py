@@ -8,9 +8,8 @@ from datetime import UTC, datetime
 from decimal import Context, Decimal
 from typing import Any, Protocol
 
+from permalake.contracts.rows import Row
 from permalake.lake.serving import Scan
-
-Row = dict[str, Any]
 
 
 class Rows(Protocol):

@@ -11,11 +11,12 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Literal
 
+from permalake.contracts.rows import Row
 from permalake.lake.serving import Scan
 from permalake.web.ranges import newest_real
 from permalake.web.synthetic import is_synthetic
 from permalake.wormhole.reference import Reference
-from permalake.wormhole.rest.rows import Row, Rows, exact_sum, plain_decimal, utc_text
+from permalake.wormhole.rest.rows import Rows, exact_sum, plain_decimal, utc_text
 from permalake.wormhole.rest.vaa_documents import native_address
 from permalake.wormhole.rest.wormholescan_answers import (
     ChainCount,

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from permalake.contracts.rows import Row
 from permalake.stores.bigtable_reader import BigtableReader, Cells
 from permalake.stores.readers import StoreReaders
 from permalake.web.state import RequestLake, not_at_once
@@ -23,7 +24,6 @@ from permalake.wormhole.codec.vaa import decode_vaas
 from permalake.wormhole.contracts import tables
 from permalake.wormhole.events.families import FAMILIES, Family
 from permalake.wormhole.rest.event_filter import FIRST_REAL_TIME, EventKey
-from permalake.wormhole.rest.rows import Row
 
 _FAMILIES = {family.table.name: family for family in FAMILIES}
 _TIME, _SIGNED = "MessagePublication:Timestamp", "QuorumState:SignedVAA"

@@ -11,6 +11,7 @@ import pyarrow as pa
 from sha3 import keccak_256
 
 from permalake.contracts.quarantine import RAW_LIMIT
+from permalake.contracts.rows import Row
 from permalake.lake.serving import Scan
 from permalake.web.table_pages import json_value
 from permalake.wormhole.codec.native_addresses import native_addresses
@@ -18,7 +19,7 @@ from permalake.wormhole.codec.vaa import decode_vaas
 from permalake.wormhole.reference import Reference
 from permalake.wormhole.rest.identifiers import MessageId, of_row_key
 from permalake.wormhole.rest.payloads import bridge_payload
-from permalake.wormhole.rest.rows import Row, Rows, base64_text, utc_text
+from permalake.wormhole.rest.rows import Rows, base64_text, utc_text
 from permalake.wormhole.rest.wormholescan_answers import Observation, VaaDocument
 
 VAA_TABLES = ("message_publication", "quorum_state")
