@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from permalake.wormhole.codec.governance_layouts import GOVERNANCE_LAYOUTS, RECOVER_CHAIN_ID, Fields
+from permalake.wormhole.codec.governance_layouts import GOVERNANCE_LAYOUTS, RECOVER_CHAIN_ID
+from permalake.wormhole.codec.payload_fields import Fields
 from permalake.wormhole.codec.payload_reader import LayoutError, PayloadReader
 from permalake.wormhole.codec.vaa import Bool, Vaas
 

@@ -8,12 +8,10 @@ Sources: wormhole-foundation/wormhole ``sdk/vaa/payloads.go`` (all modules that 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
+from permalake.wormhole.codec.payload_fields import Fields
 from permalake.wormhole.codec.payload_reader import LayoutError, PayloadReader
 
-Fields = dict[str, Any]
-"""JSON values by name: 32-byte words and raw bytes as hex, numbers beyond 32 bits as decimal text."""
 LayoutReader = Callable[[PayloadReader, int], Fields]
 """Reader of the fields after the header; the second argument is the target chain."""
 

@@ -196,12 +196,12 @@ def _json(message: ApplicationMessage) -> str | None:
 
 def _delivery(message: ApplicationMessage) -> Row:
     fields = message.fields
-    delivered = fields.get("delivery", {})
+    delivered, keys = fields.get("delivery"), fields.get("message_keys")
     repeated = None
-    if "emitter" in delivered:
-        sequence = delivered["sequence"].zfill(SEQUENCE_WIDTH)
+    if isinstance(delivered, Mapping) and "emitter" in delivered:
+        sequence = str(delivered["sequence"]).zfill(SEQUENCE_WIDTH)
         repeated = f"{delivered['chain']}:{delivered['emitter']}:{sequence}"
-    counted = len(fields.get("message_keys", ()))
+    counted = len(keys) if isinstance(keys, Sequence) else 0
     return {**fields, "kind": message.kind, "message_count": counted, "delivered_row_key": repeated}
 
 

@@ -6,20 +6,19 @@ Source: wormhole-foundation/wormhole-sdk-ts,
 
 from __future__ import annotations
 
-from typing import Any
-
 from permalake.wormhole.codec.applications.transfer_payloads import CONNECT_SIZE, read_connect
+from permalake.wormhole.codec.payload_fields import Fields
 from permalake.wormhole.codec.payload_reader import LayoutError, PayloadReader
 
 CIRCLE_DOMAINS = {0: 2, 1: 6, 2: 24, 3: 23, 5: 1, 6: 30, 7: 5, 8: 21, 9: 22, 10: 44}
 """Wormhole chain ids by CCTP domain (wormhole-sdk-ts, ``core/base/src/constants/circle.ts``)."""
 
 
-def read_circle(payload: bytes) -> tuple[str, dict[str, Any]]:
+def read_circle(payload: bytes) -> tuple[str, Fields]:
     """Return kind and fields of a deposit; raise LayoutError if it is not one."""
     reader = PayloadReader(payload)
     reader.expect(b"\x01")
-    fields: dict[str, Any] = {"token_address": reader.word(), "amount": reader.uint256()}
+    fields: Fields = {"token_address": reader.word(), "amount": reader.uint256()}
     fields |= {"source_domain": reader.number(4), "target_domain": reader.number(4)}
     fields |= {
         "circle_nonce": str(reader.number(8)),

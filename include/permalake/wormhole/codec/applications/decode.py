@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from permalake.wormhole.codec.applications.circle_integration import read_circle
 from permalake.wormhole.codec.applications.generic_relayer import read_relayer
@@ -22,6 +21,7 @@ from permalake.wormhole.codec.applications.transfer_payloads import (
     read_recipient,
 )
 from permalake.wormhole.codec.governance import GOVERNANCE_CHAIN, GOVERNANCE_EMITTER
+from permalake.wormhole.codec.payload_fields import Fields
 from permalake.wormhole.codec.payload_reader import LayoutError, PayloadReader
 
 UNKNOWN = "UNKNOWN"
@@ -55,7 +55,7 @@ class ApplicationMessage:
 
     app_id: str
     kind: str
-    fields: dict[str, Any] = field(default_factory=dict)
+    fields: Fields = field(default_factory=dict)
     inner: ApplicationMessage | None = None
     layout: str | None = None
     carrier: str | None = None
@@ -69,7 +69,7 @@ class ApplicationMessage:
 
 
 _UNKNOWN = ApplicationMessage(UNKNOWN, "unknown")
-_EMITTED: dict[str, Callable[[bytes], tuple[str, dict[str, Any]]]] = {
+_EMITTED: dict[str, Callable[[bytes], tuple[str, Fields]]] = {
     "relayer": read_relayer,
     "circle": read_circle,
     "ntt": read_ntt,
@@ -77,7 +77,7 @@ _EMITTED: dict[str, Callable[[bytes], tuple[str, dict[str, Any]]]] = {
     "mayan_mctp": read_mctp,
     "unread": lambda _: ("message", {}),
 }
-_RECEIVED: dict[str, Callable[[bytes], dict[str, Any]]] = {
+_RECEIVED: dict[str, Callable[[bytes], Fields]] = {
     "connect": read_connect,
     "portico": read_portico,
     "recipient": read_recipient,
@@ -127,14 +127,14 @@ def _self_described(payload: bytes, *, is_listed: bool = False) -> ApplicationMe
     return None
 
 
-def _delivered(chain: int, fields: dict[str, Any], contracts: Contracts) -> ApplicationMessage | None:
+def _delivered(chain: int, fields: Fields, contracts: Contracts) -> ApplicationMessage | None:
     """Return the message inside a delivery; who asked for the delivery speaks for it."""
-    sender = contracts.get(("emitter", chain, bytes.fromhex(fields["sender_address"])))
+    sender = contracts.get(("emitter", chain, bytes.fromhex(str(fields["sender_address"]))))
     if sender is not None and sender.layout == "unread":
         return ApplicationMessage(sender.app_id, "message", layout=sender.layout, is_listed=True)
     is_listed = sender is not None and sender.layout == "ntt"
     try:
-        decoded = _self_described(bytes.fromhex(fields.get("payload", "")), is_listed=is_listed)
+        decoded = _self_described(bytes.fromhex(str(fields.get("payload", ""))), is_listed=is_listed)
     except LayoutError:
         return None
     return decoded if decoded and decoded.app_id != UNKNOWN else None

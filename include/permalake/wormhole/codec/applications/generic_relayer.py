@@ -6,8 +6,7 @@ message keys of other types the relayer contract's ``WormholeRelayerSerde.sol``.
 
 from __future__ import annotations
 
-from typing import Any
-
+from permalake.wormhole.codec.payload_fields import Fields
 from permalake.wormhole.codec.payload_reader import LayoutError, PayloadReader
 
 _VAA_KEY, _CCTP_KEY = 1, 2
@@ -15,7 +14,7 @@ _EXECUTION_INFO = 96
 _VERSION = 32
 
 
-def read_relayer(payload: bytes) -> tuple[str, dict[str, Any]]:
+def read_relayer(payload: bytes) -> tuple[str, Fields]:
     """Return kind and fields of a relayer's message; raise LayoutError if it is not one."""
     reader = PayloadReader(payload)
     match reader.number(1):
@@ -27,8 +26,8 @@ def read_relayer(payload: bytes) -> tuple[str, dict[str, Any]]:
             raise LayoutError(f"payload id {other}")
 
 
-def _delivery(reader: PayloadReader) -> dict[str, Any]:
-    fields: dict[str, Any] = {"target_chain": reader.number(2), "target_address": reader.word()}
+def _delivery(reader: PayloadReader) -> Fields:
+    fields: Fields = {"target_chain": reader.number(2), "target_address": reader.word()}
     fields["payload"] = reader.raw(reader.number(4)).hex()
     fields["requested_receiver_value"] = reader.uint256()
     fields["extra_receiver_value"] = reader.uint256()
@@ -40,14 +39,14 @@ def _delivery(reader: PayloadReader) -> dict[str, Any]:
     return fields
 
 
-def _redelivery(reader: PayloadReader) -> dict[str, Any]:
-    fields: dict[str, Any] = {"delivery": _message_key(reader), "target_chain": reader.number(2)}
+def _redelivery(reader: PayloadReader) -> Fields:
+    fields: Fields = {"delivery": _message_key(reader), "target_chain": reader.number(2)}
     fields["requested_receiver_value"] = reader.uint256()
     fields |= _execution_info(reader)
     return {**fields, "source_delivery_provider": reader.word(), "sender_address": reader.word()}
 
 
-def _execution_info(reader: PayloadReader) -> dict[str, Any]:
+def _execution_info(reader: PayloadReader) -> Fields:
     """Read gas limit and refund per unused gas of EVM chains; other encodings stay hex."""
     info = reader.raw(reader.number(4))
     if len(info) != _EXECUTION_INFO or any(info[:_VERSION]):
@@ -56,7 +55,7 @@ def _execution_info(reader: PayloadReader) -> dict[str, Any]:
     return {"gas_limit": words.uint256(), "refund_per_gas_unused": words.uint256()}
 
 
-def _message_key(reader: PayloadReader) -> dict[str, Any]:
+def _message_key(reader: PayloadReader) -> Fields:
     kind = reader.number(1)
     if kind == _VAA_KEY:
         return {"chain": reader.number(2), "emitter": reader.word(), "sequence": str(reader.number(8))}

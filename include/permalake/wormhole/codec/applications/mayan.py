@@ -7,12 +7,11 @@ amount and recipient lie in the calldata and in Circle's message.
 
 from __future__ import annotations
 
-from typing import Any
-
+from permalake.wormhole.codec.payload_fields import Fields
 from permalake.wormhole.codec.payload_reader import WORD_SIZE, LayoutError, PayloadReader
 
 
-def read_swift(payload: bytes) -> tuple[str, dict[str, Any]]:
+def read_swift(payload: bytes) -> tuple[str, Fields]:
     """Return kind and fields of a Swift message; raise LayoutError if it is not one."""
     reader = PayloadReader(payload)
     match reader.number(1):
@@ -31,13 +30,14 @@ def read_swift(payload: bytes) -> tuple[str, dict[str, Any]]:
     return action
 
 
-def read_mctp(payload: bytes) -> tuple[str, dict[str, Any]]:
+def read_mctp(payload: bytes) -> tuple[str, Fields]:
     """Return kind and fields of an MCTP message; raise LayoutError if it is not one."""
     reader = PayloadReader(payload)
     if len(payload) == WORD_SIZE:
         return "message_hash", {"hash": reader.word()}
     action = reader.number(1)
     reader.expect(b"\x01")
+    decoded: tuple[str, Fields]
     match action:
         case 1:
             decoded = "order", {"order_hash": reader.word()}
@@ -58,17 +58,17 @@ def _u64(reader: PayloadReader) -> str:
     return str(reader.number(8))
 
 
-def _unlock(reader: PayloadReader) -> dict[str, Any]:
-    fields: dict[str, Any] = {"order_hash": reader.word(), "source_chain": reader.number(2)}
+def _unlock(reader: PayloadReader) -> Fields:
+    fields: Fields = {"order_hash": reader.word(), "source_chain": reader.number(2)}
     return {**fields, "token_in": reader.word(), "recipient": reader.word()}
 
 
-def _refund(reader: PayloadReader) -> dict[str, Any]:
+def _refund(reader: PayloadReader) -> Fields:
     fields = _unlock(reader) | {"canceler": reader.word()}
     return {**fields, "cancel_fee": _u64(reader), "refund_fee": _u64(reader)}
 
 
-def _fulfill(reader: PayloadReader) -> dict[str, Any]:
+def _fulfill(reader: PayloadReader) -> Fields:
     fields = _unlock(reader)  # its last word is the recipient here, too
     fields |= {"target_chain": reader.number(2), "token_out": reader.word()}
     fields |= {name: _u64(reader) for name in ("promised_amount", "gas_drop", "deadline")}
@@ -76,13 +76,13 @@ def _fulfill(reader: PayloadReader) -> dict[str, Any]:
     return {**fields, "protocol_bps": reader.number(1), "driver": reader.word()}
 
 
-def _circle(reader: PayloadReader) -> dict[str, Any]:
+def _circle(reader: PayloadReader) -> Fields:
     return {"circle_nonce": _u64(reader), "circle_domain": reader.number(4)}
 
 
-def _bridged(reader: PayloadReader) -> dict[str, Any]:
+def _bridged(reader: PayloadReader) -> Fields:
     return {"recipient": reader.word(), "gas_drop": _u64(reader), "redeem_fee": _u64(reader)}
 
 
-def _unlocked(reader: PayloadReader) -> dict[str, Any]:
+def _unlocked(reader: PayloadReader) -> Fields:
     return {"unlocker": reader.word(), "gas_drop": _u64(reader)}

@@ -6,8 +6,7 @@ tells each message, whoever emits it.
 
 from __future__ import annotations
 
-from typing import Any
-
+from permalake.wormhole.codec.payload_fields import Fields
 from permalake.wormhole.codec.payload_reader import LayoutError, PayloadReader
 
 _TRANSCEIVER = bytes.fromhex("9945ff10")
@@ -22,12 +21,12 @@ NTT_PREFIXES = (_TRANSCEIVER, _INFO, _REGISTRATION)
 """First four bytes of the messages that Wormhole transceivers emit."""
 
 
-def read_ntt(payload: bytes) -> tuple[str, dict[str, Any]]:
+def read_ntt(payload: bytes) -> tuple[str, Fields]:
     """Return kind and fields of a transceiver's message; raise LayoutError if it is not one."""
     reader = PayloadReader(payload)
     prefix = reader.raw(4)
     if prefix == _INFO:
-        fields: dict[str, Any] = {"manager": reader.word()}
+        fields: Fields = {"manager": reader.word()}
         mode = reader.number(1)
         fields["mode"] = _MODES.get(mode, str(mode))
         return "transceiver_info", {**fields, "token": reader.word(), "decimals": reader.number(1)}
@@ -41,21 +40,21 @@ def read_ntt(payload: bytes) -> tuple[str, dict[str, Any]]:
     return kind, {**managers, **message, "transceiver_payload": transceiver_payload}
 
 
-def _manager_message(payload: bytes) -> tuple[str, dict[str, Any]]:
+def _manager_message(payload: bytes) -> tuple[str, Fields]:
     reader = PayloadReader(payload)
     header = {"id": reader.word(), "sender": reader.word()}
     kind, fields = _body(reader.raw(reader.number(2)))
     return kind, {**header, **fields}
 
 
-def _body(payload: bytes) -> tuple[str, dict[str, Any]]:
+def _body(payload: bytes) -> tuple[str, Fields]:
     prefix = payload[:4]
     if prefix == _TRANSFER:
         return "transfer", _transfer(PayloadReader(payload))
     if prefix == _GENERIC:
         reader = PayloadReader(payload)
         reader.expect(_GENERIC)
-        fields: dict[str, Any] = {
+        fields: Fields = {
             "target_chain": reader.number(2),
             "callee": reader.word(),
             "caller": reader.word(),
@@ -67,7 +66,7 @@ def _body(payload: bytes) -> tuple[str, dict[str, Any]]:
     return "manager_message", {"payload": payload.hex()}
 
 
-def _transfer(reader: PayloadReader) -> dict[str, Any]:
+def _transfer(reader: PayloadReader) -> Fields:
     reader.expect(_TRANSFER)
     fields = _amount(reader) | {
         "source_token": reader.word(),
@@ -79,7 +78,7 @@ def _transfer(reader: PayloadReader) -> dict[str, Any]:
     return {**fields, "additional_payload": extra}
 
 
-def _multi_token(reader: PayloadReader) -> dict[str, Any]:
+def _multi_token(reader: PayloadReader) -> Fields:
     reader.expect(_MULTI_TOKEN)
     fields = _amount(reader)
     fields |= {"name": reader.text(32), "symbol": reader.text(32), "decimals": reader.number(1)}
@@ -88,6 +87,6 @@ def _multi_token(reader: PayloadReader) -> dict[str, Any]:
     return {**fields, "additional_payload": reader.raw(reader.number(2)).hex()}
 
 
-def _amount(reader: PayloadReader) -> dict[str, Any]:
+def _amount(reader: PayloadReader) -> Fields:
     """Read a trimmed amount: its own decimals, at most 8, and a u64."""
     return {"amount_decimals": reader.number(1), "amount": str(reader.number(8))}

@@ -6,8 +6,7 @@ it. Source: wormhole-foundation/wormhole, ``whitepapers/0013_ccq.md``.
 
 from __future__ import annotations
 
-from typing import Any
-
+from permalake.wormhole.codec.payload_fields import Fields
 from permalake.wormhole.codec.payload_reader import LayoutError, PayloadReader
 
 QUERY_PREFIX = b"\x01\x00\x00"
@@ -15,7 +14,7 @@ QUERY_PREFIX = b"\x01\x00\x00"
 _SIGNATURE_SIZE = 65
 
 
-def read_query_response(payload: bytes) -> dict[str, Any]:
+def read_query_response(payload: bytes) -> Fields:
     """Return the request's nonce, and chain and query type of each response.
 
     Raises LayoutError if the bytes are not exactly one response.
@@ -34,7 +33,7 @@ def read_query_response(payload: bytes) -> dict[str, Any]:
     return {"nonce": nonce, "responses": responses}
 
 
-def _response(reader: PayloadReader) -> dict[str, Any]:
-    fields: dict[str, Any] = {"chain": reader.number(2), "query_type": reader.number(1)}
+def _response(reader: PayloadReader) -> Fields:
+    fields: Fields = {"chain": reader.number(2), "query_type": reader.number(1)}
     reader.raw(reader.number(4))
     return fields

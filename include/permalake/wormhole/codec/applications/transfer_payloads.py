@@ -14,6 +14,7 @@ from typing import Any
 
 import bech32
 
+from permalake.wormhole.codec.payload_fields import Fields
 from permalake.wormhole.codec.payload_reader import WORD_SIZE, LayoutError, PayloadReader
 
 CONNECT_SIZE = 97
@@ -23,7 +24,7 @@ _GATEWAY = {"gateway_transfer": "recipient", "gateway_transfer_with_payload": "c
 _HIGHEST_CHAIN = 65_535
 
 
-def read_connect(payload: bytes) -> dict[str, Any]:
+def read_connect(payload: bytes) -> Fields:
     """Read a relayed transfer of Connect, or of CCTP; raise LayoutError if it is not one."""
     reader = PayloadReader(payload)
     reader.expect(b"\x01")
@@ -34,12 +35,12 @@ def read_connect(payload: bytes) -> dict[str, Any]:
     }
 
 
-def read_recipient(payload: bytes) -> dict[str, Any]:
+def read_recipient(payload: bytes) -> Fields:
     """Read the recipient behind a tBTC gateway or the executor's relay contract."""
     return {"recipient": PayloadReader(payload).word()}
 
 
-def read_gateway(payload: bytes) -> dict[str, Any]:
+def read_gateway(payload: bytes) -> Fields:
     """Read a transfer through Wormhole Gateway to a Cosmos chain: JSON of one form.
 
     The receiver is the base64 of its bech32 text; here its 20 or 32 bytes, padded to 32.
@@ -60,7 +61,7 @@ def _is_chain(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _HIGHEST_CHAIN
 
 
-def read_portico(payload: bytes) -> dict[str, Any]:
+def read_portico(payload: bytes) -> Fields:
     """Read a Portico swap; its flags are little-endian."""
     reader = PayloadReader(payload)
     flags = reader.raw(32)

@@ -7,19 +7,20 @@ a Swift order stays on the source chain.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple, cast
 
 from permalake.wormhole.codec.applications.circle_integration import CIRCLE_DOMAINS
 from permalake.wormhole.codec.applications.decode import ApplicationMessage
+from permalake.wormhole.codec.payload_fields import Fields
 from permalake.wormhole.codec.payload_reader import PayloadReader
 
-Transfer = dict[str, Any]
+Transfer = Fields
 
 
 class DecodedMessage(NamedTuple):
     """The fields of a message, the chain of its emitter and the whole payload."""
 
-    fields: dict[str, Any]
+    fields: Fields
     chain: int
     payload: bytes
 
@@ -60,7 +61,7 @@ def _circle(decoded: DecodedMessage) -> Transfer:
         "amount": fields["amount"],
         "sender_address": fields["caller"],
         "recipient_address": fields.get("recipient", fields["mint_recipient"]),
-        "target_chain": CIRCLE_DOMAINS.get(fields["target_domain"]),
+        "target_chain": CIRCLE_DOMAINS.get(cast(int, fields["target_domain"])),
         "fee": fields.get("relayer_fee"),
     }
 
