@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from permalake.pipeline.workspace import Workspace
 
 log = logging.getLogger("airflow.task")
+Report = dict[str, str | int | list[str] | dict[str, int]]
+"""A task's report on its step, as XCom."""
 _EXIT_CODE = re.compile(r"Error code is: (-?\d+)")
 _OUTPUT = "Last spark-submit output:"
 
@@ -73,14 +75,14 @@ class StepTask:
         """Leave what the note of the run says of this task; ``reason``: why it fails or is skipped."""
         task_reports.leave(context, self._subject, self._outcome, reason)
 
-    def run_step(self, context: Any, submit: Submit) -> dict[str, Any] | None:
+    def run_step(self, context: Any, submit: Submit) -> Report | None:
         """Execute the step; return what it did, skip or fail with the reason."""
         with self.opened(context) as (work, request):
             return self._run_step(work, request, context, submit)
 
     def _run_step(
         self, work: Workspace, request: BuildRequest, context: Any, submit: Submit
-    ) -> dict[str, Any] | None:
+    ) -> Report | None:
         from permalake.pipeline.execution import execute
 
         if self.domain.comes_before(self.step, request.only):
@@ -100,7 +102,7 @@ class StepTask:
     def prepare(self, work: Workspace, request: BuildRequest, context: Any) -> None:
         """Do what an Airflow run does besides, before its step."""
 
-    def _xcom_report(self, work: Workspace, outcome: StepOutcome, context: Any) -> dict[str, Any]:
+    def _xcom_report(self, work: Workspace, outcome: StepOutcome, context: Any) -> Report:
         result = outcome.result
         self._flow = lineage.flow(work, self.step, result)
         self._outcome = task_reports.outcome_of(outcome.request, self.step, result)
@@ -118,7 +120,7 @@ class StepTask:
         return lineage.lineage(*(self._flow or ([], [])))
 
 
-def facts(result: StepResult) -> dict[str, Any]:
+def facts(result: StepResult) -> Report:
     """Return a task's report on its step, as XCom."""
     if result.served is not None:
         return {"served": dict(result.served)}

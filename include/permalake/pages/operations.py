@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, TypedDict
 
 from fastapi import APIRouter, Query, Request
+from markupsafe import Markup
 from starlette.responses import Response
 
 from permalake.contracts.figures import OpenRequests
@@ -67,7 +68,52 @@ def operations(request: Request, query: Annotated[OperationsOptions, Query()]) -
     return page(request, None, "operations.html", shown, SITE)
 
 
-def _shown(run: str, rows: Sequence[StepRow], now: datetime) -> dict[str, Any]:
+ShownStep = TypedDict(
+    "ShownStep",
+    {
+        "network": str,
+        "step": str,
+        "try": int,
+        "start": str,
+        "end": str,
+        "state": str,
+        "began": str,
+        "seconds": float,
+        "submit": str | None,
+        "rows": int,
+        "quarantined": int | None,
+        "reason": str | None,
+        "days": int | None,
+        "served": dict[str, int],
+        "log": list[str],
+    },
+)
+ShownStep.__doc__ = """A try of a step; ``days`` is their number."""
+
+
+class ShownRun(TypedDict):
+    """A run with its newest tries of steps; ``earlier`` is the number of those before."""
+
+    id: str
+    earlier: int
+    steps: list[ShownStep]
+    svg: Markup
+
+
+class ListedRun(TypedDict):
+    """A run in the list of runs."""
+
+    network: str
+    run: str
+    start: str
+    end: str
+    state: str
+    began: str
+    seconds: float
+    last_step: str
+
+
+def _shown(run: str, rows: Sequence[StepRow], now: datetime) -> ShownRun:
     """Return a run with its newest tries of steps, in the order in which they began."""
     newest = rows[-_STEPS:]
     return {
@@ -78,7 +124,7 @@ def _shown(run: str, rows: Sequence[StepRow], now: datetime) -> dict[str, Any]:
     }
 
 
-def _runs(tries: Sequence[StepRow], now: datetime) -> list[dict[str, Any]]:
+def _runs(tries: Sequence[StepRow], now: datetime) -> list[ListedRun]:
     """Return runs, newest first, from their tries, newest first."""
     grouped: dict[tuple[str, str], list[StepRow]] = {}
     for row in tries:
@@ -86,7 +132,7 @@ def _runs(tries: Sequence[StepRow], now: datetime) -> list[dict[str, Any]]:
     return [_run(rows, now) for rows in grouped.values()]
 
 
-def _run(rows: Sequence[StepRow], now: datetime) -> dict[str, Any]:
+def _run(rows: Sequence[StepRow], now: datetime) -> ListedRun:
     last_tries = {row.key.step: row for row in reversed(rows)}
     states = {row.result.state for row in last_tries.values()}
     began = min(moment(row.began) for row in rows)
@@ -106,7 +152,7 @@ def _ended(row: StepRow, now: datetime) -> datetime:
     return moment(row.ended) if row.ended else now
 
 
-def _steps(rows: Sequence[StepRow], now: datetime) -> list[dict[str, Any]]:
+def _steps(rows: Sequence[StepRow], now: datetime) -> list[ShownStep]:
     return [
         {
             "network": row.key.network,

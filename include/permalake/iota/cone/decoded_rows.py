@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import date
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -67,7 +66,7 @@ def _milestones(batch: MilestoneBatch, cones: list[Cone], rules: ConeRules) -> p
     return _record_batch(len(cones), Row.MILESTONE, columns)
 
 
-def _receipt(cone: Cone, rules: ConeRules) -> dict[str, Any] | None:
+def _receipt(cone: Cone, rules: ConeRules) -> dict[str, object] | None:
     """Return the outputs that a receipt creates, and its treasury.
 
     TIP-17: single outputs; Stardust: basic ones.
@@ -100,7 +99,7 @@ def _receipt(cone: Cone, rules: ConeRules) -> dict[str, Any] | None:
     }
 
 
-def _parameters(cone: Cone) -> dict[str, Any] | None:
+def _parameters(cone: Cone) -> dict[str, object] | None:
     """Return the protocol parameters that a milestone announces (TIP-29)."""
     return asdict(cone.milestone.protocol_parameters) if cone.milestone.protocol_parameters else None
 
@@ -131,7 +130,7 @@ def _blocks(
 
 def loose_rows(raw: pa.Array, protocol: Protocol, bech32_hrp: str) -> pa.Table:
     """Return rows (:data:`ARROW`) of well-formed blocks that have no place in the tangle yet."""
-    constants: dict[str, Any] = {"kind": int(Record.BLOCK), "milestone": 0, "origin": "", "context": False}
+    constants: dict[str, object] = {"kind": int(Record.BLOCK), "milestone": 0, "origin": "", "context": False}
     nulls = {name: pa.nulls(len(raw), pa.int32()) for name in ("state", "conflict", "number")}
     nulls |= {name: pa.nulls(len(raw), pa.binary()) for name in ("id", "link")}
     records = {name: pa.repeat(value, len(raw)) for name, value in constants.items()}

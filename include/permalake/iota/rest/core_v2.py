@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 from fastapi import APIRouter
 from starlette.requests import Request
@@ -246,45 +245,43 @@ def _block(request: Request, row: ledger.Row) -> Response | BatchedAnswer:
     return BatchedAnswer(BLOCKS_JSON["stardust"], row["message"], partial(immutable_json, request))
 
 
-def _metadata(lake: RequestLake, row: ledger.Row) -> dict[str, Any]:
+def _metadata(lake: RequestLake, row: ledger.Row) -> BlockMetadata:
     content = block_json(row["message"], "stardust")
     payload = content.get("payload") or {}
-    conflicting, is_unreferenced = row["inclusion_state"] == 0, row["milestone_index"] is None
-    return {
+    metadata: BlockMetadata = {
         "blockId": f"0x{row['message_id']}",
         "parents": content["parents"],
         "isSolid": True,
         "referencedByMilestoneIndex": row["milestone_index"],
-        **({"milestoneIndex": payload["index"]} if payload.get("type") == 7 else {}),
         "ledgerInclusionState": ledger.STATES[row["inclusion_state"]],
-        **({"conflictReason": row["conflict_reason"]} if conflicting else {}),
-        **({} if is_unreferenced else {"whiteFlagIndex": ledger.white_flag_index(lake, row)}),
     }
+    if payload.get("type") == 7:
+        metadata["milestoneIndex"] = payload["index"]
+    if row["inclusion_state"] == 0:
+        metadata["conflictReason"] = row["conflict_reason"]
+    if row["milestone_index"] is not None:
+        metadata["whiteFlagIndex"] = ledger.white_flag_index(lake, row)
+    return metadata
 
 
-def _output_metadata(lake: RequestLake, row: ledger.Row) -> dict[str, Any]:
+def _output_metadata(lake: RequestLake, row: ledger.Row) -> OutputMetadata:
     requested_id = row["output_id"]
     transaction_id = requested_id[:64]
     use = ledger.spent(lake, [requested_id]).get(requested_id)
-    spending = (
-        {
-            "milestoneIndexSpent": use["milestone_index"],
-            "milestoneTimestampSpent": int(use["ms_timestamp"].timestamp()),
-            "transactionIdSpent": f"0x{use['transaction_id']}",
-        }
-        if use
-        else {}
-    )
-    return {
+    metadata: OutputMetadata = {
         "blockId": f"0x{_carrier(lake, row)}",
         "transactionId": f"0x{transaction_id}",
         "outputIndex": int.from_bytes(bytes.fromhex(requested_id[64:]), "little"),
         "isSpent": bool(use),
-        **spending,
         "milestoneIndexBooked": row["milestone_index"],
         "milestoneTimestampBooked": int(row["ms_timestamp"].timestamp()),
         "ledgerIndex": ledger.ledger_index(lake),
     }
+    if use:
+        metadata["milestoneIndexSpent"] = use["milestone_index"]
+        metadata["milestoneTimestampSpent"] = int(use["ms_timestamp"].timestamp())
+        metadata["transactionIdSpent"] = f"0x{use['transaction_id']}"
+    return metadata
 
 
 def _carrier(lake: RequestLake, row: ledger.Row) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 from permalake.contracts.rows import Row
 from permalake.iota.contracts.unreferenced import UNREFERENCED_MESSAGES
@@ -16,7 +17,12 @@ from permalake.web.problems import ProblemError
 from permalake.web.state import RequestLake, not_at_once
 
 __all__ = ["KINDS", "OWNED_KINDS", "LedgerList", "Row"]
-STATES = {0: "conflicting", 1: "included", 2: "noTransaction", None: None}
+STATES: dict[int | None, Literal["conflicting", "included", "noTransaction"] | None] = {
+    0: "conflicting",
+    1: "included",
+    2: "noTransaction",
+    None: None,
+}
 """``ledgerInclusionState`` by ``inclusion_state``; None: no milestone references the message yet."""
 _UNREFERENCED = UNREFERENCED_MESSAGES.name
 

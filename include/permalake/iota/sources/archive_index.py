@@ -6,12 +6,12 @@ import json
 import os
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import reduce
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 import pyarrow as pa
@@ -37,6 +37,14 @@ _SPANS_ARROW = pa.schema(
         ("damage", pa.string()),
     ]
 )
+
+
+class RememberedFile(TypedDict):
+    """A file as it was measured: its size and time, its span (the fields of a :class:`Span`), its damage."""
+
+    state: list[int]
+    span: dict[str, int] | None
+    damage: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +85,7 @@ def file_spans(
     store = _store(files)
     stored = _load(store)
     state = {file: _state(file) for file in files}
-    fresh = [file for file in files if stored.get(str(file), {}).get("state") != state[file]]
+    fresh = [file for file in files if _state_in(stored, file) != state[file]]
     if fresh:
         measured = _measure(spark, fresh, read, longest)
         for file in fresh:
@@ -98,7 +106,7 @@ def known_last(files: Sequence[Path]) -> dict[Path, int]:
     }
 
 
-def _remembered(entry: dict[str, Any]) -> FileSpan:
+def _remembered(entry: RememberedFile) -> FileSpan:
     return FileSpan(Span(**entry["span"]) if entry["span"] else None, entry.get("damage"))
 
 
@@ -163,6 +171,11 @@ def times_of(part: LineRange, read: ReadTime) -> FileTimes:
     return FileTimes(pairs[:, 0], pairs[:, 1], tuple(damage))
 
 
+def _state_in(stored: Mapping[str, RememberedFile], file: Path) -> list[int] | None:
+    entry = stored.get(str(file))
+    return entry.get("state") if entry else None
+
+
 def _state(file: Path) -> list[int]:
     stat = file.stat()
     return [stat.st_size, stat.st_mtime_ns]
@@ -173,7 +186,7 @@ def _store(files: Sequence[Path]) -> Path:
     return paths.HOME / "sources" / f"{blake2b(os.fsencode(root), digest_size=12).hexdigest()}.json"
 
 
-def _load(store: Path) -> dict[str, dict[str, Any]]:
+def _load(store: Path) -> dict[str, RememberedFile]:
     try:
         content = json.loads(store.read_text("utf-8"))
     except (FileNotFoundError, ValueError):
@@ -181,7 +194,7 @@ def _load(store: Path) -> dict[str, dict[str, Any]]:
     return content if isinstance(content, dict) else {}
 
 
-def _save(store: Path, content: dict[str, dict[str, Any]]) -> None:
+def _save(store: Path, content: dict[str, RememberedFile]) -> None:
     store.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile("w", dir=store.parent, delete=False, encoding="utf-8") as scratch:
         json.dump(content, scratch)
