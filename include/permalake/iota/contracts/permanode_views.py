@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from permalake.contracts.schema import DATE, Column
 from permalake.contracts.views import LakeView
-from permalake.iota.contracts import ledger
+from permalake.iota.contracts import ledger, outputs
 from permalake.iota.contracts.columns import milestone, milestone_time, range_id
 
 OUTPUT_KINDS = {
@@ -87,7 +87,7 @@ LEGACY_OUTPUTS_BY_ADDRESS = LakeView(
     "Chrysalis outputs and whether they are spent at the end of a day: legacy_outputs_by_address(DATE '…'), "
     "or legacy_outputs_by_address for the last one.",
     (
-        *(column for column in ledger.LEGACY_OUTPUTS.columns if column.name != "date"),
+        *(column for column in outputs.LEGACY_OUTPUTS.columns if column.name != "date"),
         Column("is_used", "boolean", "Whether a published day up to that day consumed the output."),
         DATE,
     ),

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from permalake.iota.cone.decoded import Row
 from permalake.iota.cone.source_records import InclusionState
-from permalake.iota.contracts.ledger import ADDRESS_ANALYTICS
+from permalake.iota.contracts.analytics import ADDRESS_ANALYTICS
 from permalake.iota.tables import message_tables, movements, output_tables
 from permalake.iota.tables.decoded_columns import DecodedRange, DecodedRows
 from permalake.iota.tables.milestone_activity import milestone_activity
