@@ -24,7 +24,7 @@ from bench.machine import say, timed
 from bench.store_lake import WORMHOLE, lake, spark
 from permalake.config import BigtableSettings, Settings
 from permalake.domains import open_reader
-from permalake.lake.state import Database
+from permalake.lake.database import Database
 from permalake.local.services import control
 from permalake.local.services.daemon import free_port
 from permalake.stores import served

@@ -39,7 +39,8 @@ from permalake.iota.permanode.placement import Placement
 from permalake.iota.permanode.placement_table import PERMANODE_PARTITIONS
 from permalake.iota.permanode.stardust_rows import STARDUST_ROWS
 from permalake.iota.permanode.store import ensure_keyspaces
-from permalake.lake.state import STORES, Database
+from permalake.lake.database import Database
+from permalake.lake.state import STORES
 from permalake.local.services import control
 from permalake.local.services.daemon import free_port
 from permalake.stores import cassandra, served

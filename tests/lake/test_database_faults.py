@@ -9,7 +9,8 @@ from sqlalchemy import insert
 
 from permalake.cli import main as front
 from permalake.errors import PermalakeError
-from permalake.lake.state import Database, price_asks
+from permalake.lake.database import Database
+from permalake.lake.state import price_asks
 from support.lakes import DAY1, build
 
 ADVICE = "the catalog is damaged; restore its backup, or move it away and run `permalake restore`"

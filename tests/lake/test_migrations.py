@@ -14,8 +14,9 @@ from sqlalchemy import Column, Connection, Integer, MetaData, Table, inspect, se
 
 from permalake.config import Settings
 from permalake.lake import state
+from permalake.lake.database import Database
 from permalake.lake.migrations import add_column, applied
-from permalake.lake.state import MIGRATIONS, Database, attempts
+from permalake.lake.state import MIGRATIONS, attempts
 from support import lake_processes
 from support.lakes import DAY1, OpenLake, build
 from support.lakes import state as published_state

@@ -12,8 +12,8 @@ import permalake.lake.state
 from permalake.config import Settings
 from permalake.errors import PermalakeError
 from permalake.lake import leases as leasing
+from permalake.lake.database import Database
 from permalake.lake.restore import restore
-from permalake.lake.state import Database
 from support import lake_processes
 from support.lakes import DAY1, DAY2, NETWORK, OpenLake, build, state
 from support.postgres_server import postgres

@@ -7,7 +7,7 @@ from datetime import date
 import pytest
 
 from permalake.contracts.steps import StepResult
-from permalake.lake.state import Database
+from permalake.lake.database import Database
 from permalake.lake.step_ledger import SUPERSEDED, StepLedger
 
 DAYS = (date(2022, 9, 28), date(2022, 9, 29))

@@ -20,7 +20,7 @@ from permalake.domains import stores_of
 from permalake.errors import PermalakeError
 from permalake.iota.contracts import IOTA_TABLES
 from permalake.iota.permanode import stardust_schema as store
-from permalake.lake.state import Database
+from permalake.lake.database import Database
 from permalake.local.services.daemon import free_port
 from permalake.stores import cassandra, served
 from permalake.stores import serve as serving

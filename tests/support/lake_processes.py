@@ -12,8 +12,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from permalake.errors import PermalakeError
 from permalake.lake import leases
+from permalake.lake.database import Database
 from permalake.lake.publish import _Publish
-from permalake.lake.state import Database
 from support.lakes import NETWORK, OpenLake, build, pass_audit, settings_of, stage_day
 
 

@@ -24,8 +24,8 @@ from permalake.api.lenient_requests import HEAD
 from permalake.domains import domain_of
 from permalake.errors import CatalogUnavailableError
 from permalake.lake.catalog import UnreadableTableError, open_table
+from permalake.lake.database import Database
 from permalake.lake.published import is_kept, last_publication, state_at, state_in
-from permalake.lake.state import Database
 from permalake.net import object_storage
 from permalake.web.answers import answer
 from permalake.web.problems import validation_detail

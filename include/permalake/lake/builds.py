@@ -12,13 +12,14 @@ from permalake.errors import PermalakeError
 from permalake.intervals import ranges
 from permalake.lake import catalog, leases, record, stale
 from permalake.lake.attempt import Attempt
+from permalake.lake.database import Database
 from permalake.lake.held import holding
 from permalake.lake.pinned_attempt import PinnedAttempt
 from permalake.lake.publication_log import check_not_behind
 from permalake.lake.publish import Publication, publish
 from permalake.lake.record import AttemptRow
 from permalake.lake.staged_state import StagedState
-from permalake.lake.state import PUBLISHED, Database
+from permalake.lake.state import PUBLISHED
 from permalake.lake.unchanged import is_unchanged
 
 

@@ -23,11 +23,12 @@ from permalake.lake import catalog, leases, record, staging, task_files
 from permalake.lake.catalog import locations
 from permalake.lake.commit import change, move, record_publication
 from permalake.lake.counts import rows_per_day
+from permalake.lake.database import Database
 from permalake.lake.held import LeasedAttempt
 from permalake.lake.publication_log import check_not_behind
 from permalake.lake.replay import Moves, replay
 from permalake.lake.staged_tables import OpenStaging
-from permalake.lake.state import PUBLISHED, Database, days
+from permalake.lake.state import PUBLISHED, days
 from permalake.lake.task_files import WrittenFile
 
 if TYPE_CHECKING:

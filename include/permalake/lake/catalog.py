@@ -27,7 +27,8 @@ from sqlalchemy import Connection, and_, delete, insert, select
 from permalake.config import Settings
 from permalake.contracts import Table
 from permalake.errors import PermalakeError
-from permalake.lake.state import PUBLISHED, Database, namespaces, networks, pointers
+from permalake.lake.database import Database
+from permalake.lake.state import PUBLISHED, namespaces, networks, pointers
 from permalake.lake.warehouse_files import RUNBOOK, fault_of
 from permalake.net import object_storage
 from permalake.spark.catalog_database import catalog_url

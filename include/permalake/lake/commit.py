@@ -20,11 +20,11 @@ from sqlalchemy import Connection, func, insert, select, update
 from permalake.config import Settings
 from permalake.errors import PermalakeError
 from permalake.lake.catalog import locations, move_pointer
+from permalake.lake.database import Database
 from permalake.lake.publication_log import write_log
 from permalake.lake.record import AttemptRow
 from permalake.lake.state import (
     PUBLISHED,
-    Database,
     attempt_tables,
     clock,
     days,

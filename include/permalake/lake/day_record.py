@@ -10,9 +10,10 @@ from sqlalchemy import select
 
 from permalake.errors import PermalakeError
 from permalake.lake import record, stale
+from permalake.lake.database import Database
 from permalake.lake.leases import format_range
 from permalake.lake.record import AttemptRow
-from permalake.lake.state import Database, attempt_days, now
+from permalake.lake.state import attempt_days, now
 
 
 class DayRecord:

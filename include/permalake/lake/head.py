@@ -23,10 +23,11 @@ from permalake.lake import catalog
 from permalake.lake.catalog import locations, open_table
 from permalake.lake.commit import MovedMeanwhileError, change
 from permalake.lake.counts import day_of, files
+from permalake.lake.database import Database
 from permalake.lake.head_edit import TableChange, lock, of_days, prepare, published_among
 from permalake.lake.head_position import Reached, forget_position, set_position
 from permalake.lake.published import dataset
-from permalake.lake.state import LIVE, PUBLISHED, Database, days
+from permalake.lake.state import LIVE, PUBLISHED, days
 from permalake.lake.task_files import FileTarget, TaskFiles, WrittenFile
 from permalake.net import object_storage
 

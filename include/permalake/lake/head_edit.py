@@ -30,10 +30,11 @@ from permalake.lake.catalog import (
     open_table,
 )
 from permalake.lake.counts import day_of, files
+from permalake.lake.database import Database
 from permalake.lake.head_position import forget_position
 from permalake.lake.leases import lock_network
 from permalake.lake.replay import Moves
-from permalake.lake.state import LIVE, Database, days, pointers
+from permalake.lake.state import LIVE, days, pointers
 
 LOG = logging.getLogger(__name__)
 _AT_ONCE = 4

@@ -10,7 +10,8 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select
 
-from permalake.lake.state import Database, clock, days, heads, moment, stamp
+from permalake.lake.database import Database
+from permalake.lake.state import clock, days, heads, moment, stamp
 
 LISTENED = "listened"
 """Member of ``Reached.source`` of a source without a past: ``until`` when somebody listened to

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 from permalake.errors import PermalakeError
 from permalake.lake.catalog import locations
+from permalake.lake.database import Database
 from permalake.lake.leases import Heartbeat, beat, format_range
 from permalake.lake.record import AttemptRow
-from permalake.lake.state import Database
 
 
 class LeasedAttempt:

@@ -12,8 +12,9 @@ from sqlalchemy import Connection, func, insert, select
 
 from permalake.config import Settings
 from permalake.errors import PermalakeError
+from permalake.lake.database import BUSY_SECONDS, Database
 from permalake.lake.fixed_settings import check_fixed_settings
-from permalake.lake.state import BUSY_SECONDS, Database, lake_ids, now, pointers
+from permalake.lake.state import lake_ids, now, pointers
 from permalake.lake.warehouse_files import RUNBOOK, entries, read_json, write_json
 from permalake.net.object_storage import lies_in
 from permalake.spark.catalog_database import catalog_url

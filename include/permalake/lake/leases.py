@@ -21,8 +21,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from permalake.errors import CatalogUnavailableError, PermalakeError
 from permalake.lake.catalog import ensure_network
+from permalake.lake.database import Database
 from permalake.lake.owner import OWNER, is_gone
-from permalake.lake.state import Database, clock, leases, moment, networks, stamp
+from permalake.lake.state import clock, leases, moment, networks, stamp
 
 DAYS = "days"
 CARRY = "carry"

@@ -10,13 +10,14 @@ from permalake.config import Settings
 from permalake.contracts import Table
 from permalake.errors import PermalakeError
 from permalake.lake import record
+from permalake.lake.database import Database
 from permalake.lake.day_record import check_day
 from permalake.lake.held import LeasedAttempt
 from permalake.lake.leases import format_range
 from permalake.lake.record import AttemptRow
 from permalake.lake.staged_state import StagedState
 from permalake.lake.staged_tables import StagedTables
-from permalake.lake.state import Database, now
+from permalake.lake.state import now
 
 
 class PinnedAttempt(StagedTables):

@@ -14,10 +14,11 @@ from sqlalchemy import Connection, RowMapping, func, select, update
 
 from permalake.config import Settings
 from permalake.errors import PermalakeError
+from permalake.lake.database import Database
 from permalake.lake.fixed_settings import FixedValue, fixed_settings_of
 from permalake.lake.identity import catalog_id
 from permalake.lake.leases import CARRY
-from permalake.lake.state import Database, days, networks, publication_tables, publications
+from permalake.lake.state import days, networks, publication_tables, publications
 from permalake.lake.warehouse_files import RUNBOOK, entries, read_json, write_json
 
 _FOLDER = "_publications"

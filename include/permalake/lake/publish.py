@@ -14,12 +14,13 @@ from permalake.errors import PermalakeError
 from permalake.lake import leases, record, stale
 from permalake.lake.catalog import locations
 from permalake.lake.commit import MovedMeanwhileError, change, move, record_publication
+from permalake.lake.database import Database
 from permalake.lake.fixed_settings import fix_settings
 from permalake.lake.head_edit import HeadEdit, lock, without_days
 from permalake.lake.pinned_attempt import PinnedAttempt
 from permalake.lake.record import AttemptRow
 from permalake.lake.replay import Moves, replay
-from permalake.lake.state import PUBLISHED, Database, days, publications
+from permalake.lake.state import PUBLISHED, days, publications
 
 
 @dataclass(frozen=True)

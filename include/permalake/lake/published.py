@@ -12,16 +12,8 @@ from sqlalchemy import Connection, func, select
 from permalake.contracts import Table
 from permalake.contracts.namespaces import Namespaces
 from permalake.errors import PermalakeError
-from permalake.lake.state import (
-    LIVE,
-    PUBLISHED,
-    Database,
-    networks,
-    pointers,
-    publication_tables,
-    publications,
-    stamp,
-)
+from permalake.lake.database import Database
+from permalake.lake.state import LIVE, PUBLISHED, networks, pointers, publication_tables, publications, stamp
 from permalake.net import object_storage
 
 if TYPE_CHECKING:

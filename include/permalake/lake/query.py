@@ -20,6 +20,7 @@ from permalake.contracts.namespaces import Namespaces, contracts_in, is_live, li
 from permalake.contracts.sql_text import identifier, literal
 from permalake.contracts.views import LakeView
 from permalake.errors import PermalakeError
+from permalake.lake.database import Database
 from permalake.lake.published import (
     AsOf,
     LakeState,
@@ -29,7 +30,6 @@ from permalake.lake.published import (
     past_state,
     state_with_heads,
 )
-from permalake.lake.state import Database
 from permalake.lake.statements import check_reads_only, unique_names
 from permalake.query_process import DEFAULT_LIMITS, QueryLimits
 

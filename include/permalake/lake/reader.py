@@ -27,7 +27,7 @@ from permalake.lake.published import (
 )
 from permalake.lake.query import run_query, unknown_table
 from permalake.lake.rejected import days_with_rejected, rejected
-from permalake.lake.state import PUBLISHED, Database, days
+from permalake.lake.state import PUBLISHED, days
 from permalake.lake.status import DayStatus, status
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from permalake.contracts import QUARANTINE
 from permalake.lake.catalog import open_table
 from permalake.lake.counts import day_of, files
+from permalake.lake.database import Database
 from permalake.lake.published import dataset, state
-from permalake.lake.state import Database
 
 _ORDER = [("network", "ascending"), ("date", "ascending"), ("reason", "ascending"), ("origin", "ascending")]
 

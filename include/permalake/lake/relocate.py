@@ -19,6 +19,7 @@ from sqlalchemy import Column, Connection, and_, bindparam, delete, select, upda
 
 from permalake.config import Settings
 from permalake.errors import PermalakeError
+from permalake.lake.database import Database
 from permalake.lake.identity import (
     RELOCATION,
     catalog_id,
@@ -36,7 +37,6 @@ from permalake.lake.restore import RestoredNetwork, check_restored, rebuild
 from permalake.lake.state import (
     PUBLISHED,
     STORES,
-    Database,
     attempt_tables,
     attempts,
     clock,

@@ -13,8 +13,8 @@ from permalake.config import Settings
 from permalake.errors import PermalakeError
 from permalake.lake.catalog import copy_pointers, drop_pointers, open_catalog, open_table
 from permalake.lake.counts import day_of, days_between, files
+from permalake.lake.database import Database
 from permalake.lake.record import AttemptRow, replay_catalog
-from permalake.lake.state import Database
 
 Belongs = Callable[[date], bool]
 Moves = dict[str, tuple[str, str]]

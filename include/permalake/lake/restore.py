@@ -20,17 +20,11 @@ from permalake.lake.catalog import (
     read_manifests,
 )
 from permalake.lake.counts import rows_per_day
+from permalake.lake.database import Database
 from permalake.lake.fixed_settings import put_fixed_settings
 from permalake.lake.identity import catalog_id, check_places, set_catalog_id, warehouse_id
 from permalake.lake.publication_log import LoggedPublication, logged_ids, read_logged
-from permalake.lake.state import (
-    PUBLISHED,
-    Database,
-    days,
-    networks,
-    publication_tables,
-    publications,
-)
+from permalake.lake.state import PUBLISHED, days, networks, publication_tables, publications
 from permalake.lake.warehouse_files import RUNBOOK
 from permalake.spark.catalog_database import catalog_url
 

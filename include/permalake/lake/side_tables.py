@@ -17,9 +17,9 @@ from permalake.contracts import QUARANTINE, Table
 from permalake.lake import record, staging, task_files
 from permalake.lake.commit import commit_apart
 from permalake.lake.counts import rows_per_day
+from permalake.lake.database import Database
 from permalake.lake.day_rows import DayRows
 from permalake.lake.record import AttemptRow
-from permalake.lake.state import Database
 from permalake.lake.task_files import WrittenFile
 
 if TYPE_CHECKING:

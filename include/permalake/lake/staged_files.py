@@ -7,10 +7,11 @@ from datetime import date
 
 from permalake.lake import record
 from permalake.lake.catalog import locations
+from permalake.lake.database import Database
 from permalake.lake.day_rows import DayRows, latest_day_before
 from permalake.lake.record import AttemptRow
 from permalake.lake.staged_state import StagedState
-from permalake.lake.state import PUBLISHED, Database
+from permalake.lake.state import PUBLISHED
 
 
 class StagedFiles:

@@ -9,8 +9,8 @@ from permalake.contracts import Table
 from permalake.lake import leases, record
 from permalake.lake.catalog import locations
 from permalake.lake.counts import rows_per_day
+from permalake.lake.database import Database
 from permalake.lake.record import AttemptRow
-from permalake.lake.state import Database
 
 
 class StagedState:

@@ -20,8 +20,9 @@ from permalake.contracts.steps import AFTER_PUBLICATION
 from permalake.intervals import dates
 from permalake.lake.catalog import UnreadableTableError, locations, open_table
 from permalake.lake.counts import day_of, files
+from permalake.lake.database import Database
 from permalake.lake.leases import format_range
-from permalake.lake.state import PUBLISHED, Database, days, publications, served
+from permalake.lake.state import PUBLISHED, days, publications, served
 from permalake.lake.state import step_runs as steps
 
 

@@ -11,7 +11,8 @@ from typing import Any
 from sqlalchemy import Connection, Row, func, insert, select, update
 
 from permalake.contracts.steps import StepResult, StepState
-from permalake.lake.state import Database, now
+from permalake.lake.database import Database
+from permalake.lake.state import now
 from permalake.lake.state import step_runs as runs
 
 SUPERSEDED = "superseded"

@@ -9,8 +9,8 @@ from starlette.responses import Response
 
 from permalake.config import Settings, load_settings
 from permalake.errors import PermalakeError
+from permalake.lake.database import Database
 from permalake.lake.identity import open_database
-from permalake.lake.state import Database
 from permalake.pages.metrics import LakeRegistry
 from permalake.pages.routers import ROUTERS
 from permalake.web.html import HEADERS

@@ -14,8 +14,9 @@ from sqlalchemy import RowMapping, select, update
 
 from permalake.config import Settings
 from permalake.errors import PermalakeError
+from permalake.lake.database import Database
 from permalake.lake.identity import catalog_id
-from permalake.lake.state import Database, publications, stamp
+from permalake.lake.state import publications, stamp
 from permalake.pipeline.alerts import discreet, post
 from permalake.transparency.documents import FeedEntry
 from permalake.transparency.feed import KINDS_WITH_DAYS, described, tables_of

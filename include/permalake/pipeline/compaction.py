@@ -12,10 +12,10 @@ from permalake.config import Settings, load_settings
 from permalake.contracts.namespaces import Namespaces
 from permalake.contracts.steps import StepResult
 from permalake.errors import line_of
+from permalake.lake.database import Database
 from permalake.lake.identity import open_database
 from permalake.lake.maintenance import MaintenanceResult, alone, compact, fragmented_tables
 from permalake.lake.maintenance.commit import Work
-from permalake.lake.state import Database
 from permalake.lake.step_ledger import StepLedger
 from permalake.pipeline.jobs import LOG, as_process
 from permalake.spark.session import session

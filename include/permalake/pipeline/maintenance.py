@@ -12,6 +12,7 @@ from permalake.config import Settings, used
 from permalake.contracts.namespaces import Namespaces
 from permalake.errors import ConfigError, PermalakeError, mishap_of
 from permalake.lake import leases
+from permalake.lake.database import Database
 from permalake.lake.head import Head
 from permalake.lake.head_chores import needless
 from permalake.lake.identity import open_database
@@ -27,7 +28,7 @@ from permalake.lake.maintenance import (
 )
 from permalake.lake.maintenance.storage import remove
 from permalake.lake.owner import owning
-from permalake.lake.state import Database, clock, moment
+from permalake.lake.state import clock, moment
 from permalake.lake.step_ledger import StepLedger
 from permalake.spark import submit
 from permalake.spark.submit import Submission, driver_memory, spark_conf

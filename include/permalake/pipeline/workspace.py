@@ -9,10 +9,10 @@ from permalake.config import Settings
 from permalake.contracts.steps import DayInputs, Step
 from permalake.lake.builds import Builds
 from permalake.lake.carry import Carries
+from permalake.lake.database import Database
 from permalake.lake.identity import open_database
 from permalake.lake.reader import Reader
 from permalake.lake.staged_state import StagedState
-from permalake.lake.state import Database
 from permalake.lake.step_ledger import StepLedger
 from permalake.pipeline.domain import Domain
 

@@ -14,9 +14,10 @@ from permalake.config import Settings
 from permalake.errors import ConfigError, PermalakeError
 from permalake.lake import leases
 from permalake.lake.catalog import locations
+from permalake.lake.database import Database
 from permalake.lake.fixed_settings import fix_settings
 from permalake.lake.identity import open_database
-from permalake.lake.state import PUBLISHED, Database
+from permalake.lake.state import PUBLISHED
 from permalake.stores import served
 from permalake.stores.batch import Store, StoreBatch, StoreWriter
 

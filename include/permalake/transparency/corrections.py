@@ -13,8 +13,9 @@ from sqlalchemy import select
 
 from permalake.contracts import Table
 from permalake.contracts.namespaces import Namespaces
+from permalake.lake.database import Database
 from permalake.lake.published import check_history, dataset, past_state
-from permalake.lake.state import Database, publication_tables, publications
+from permalake.lake.state import publication_tables, publications
 from permalake.transparency.digest import counted_columns
 from permalake.transparency.feed import KINDS_WITH_DAYS
 from permalake.transparency.row_differences import key_text, value_text

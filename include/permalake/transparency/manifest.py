@@ -19,10 +19,11 @@ from sqlalchemy import func, select
 from permalake.config import Settings
 from permalake.contracts import QUARANTINE, Table
 from permalake.lake.counts import files_between
+from permalake.lake.database import Database
 from permalake.lake.identity import catalog_id
 from permalake.lake.leases import CARRY, DAYS
 from permalake.lake.published import LakeState, dataset, state_in
-from permalake.lake.state import Database, days, publications
+from permalake.lake.state import days, publications
 from permalake.transparency.digest import canonical_json, table_digest
 from permalake.transparency.documents import Evidence, Manifest, SignedTable
 from permalake.version import VERSION

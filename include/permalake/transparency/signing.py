@@ -10,9 +10,9 @@ from datetime import date
 from sqlalchemy import func, select
 
 from permalake.config import Settings
+from permalake.lake.database import Database
 from permalake.lake.maintenance import networks_of
 from permalake.lake.published import state
-from permalake.lake.state import Database
 from permalake.transparency.copies import LakeCopy
 from permalake.transparency.keys import signing_key
 from permalake.transparency.log import Entry, InvalidLogError, SignedLog, append, read_log

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from permalake.intervals import joined, without
-from permalake.lake.state import Database
+from permalake.lake.database import Database
 from permalake.wormhole.enrich.asked_prices import AskedPrices
 
 

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from permalake.config import Settings
+    from permalake.lake.database import Database
     from permalake.lake.head import Head
-    from permalake.lake.state import Database
 
 OF_MILESTONES = (
     *(store.MESSAGES, store.PARENTS, store.TRANSACTIONS, store.TAGS, store.MILESTONES),

@@ -24,8 +24,9 @@ from permalake.iota.permanode.provisional_rows import (
     values_of,
 )
 from permalake.lake.catalog import locations
+from permalake.lake.database import Database
 from permalake.lake.published import dataset
-from permalake.lake.state import LIVE, Database, clock, moment, provisional, stamp
+from permalake.lake.state import LIVE, clock, moment, provisional, stamp
 from permalake.stores import cassandra
 
 if TYPE_CHECKING:

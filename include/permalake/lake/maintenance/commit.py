@@ -14,10 +14,11 @@ from permalake.config import Settings
 from permalake.lake import leases
 from permalake.lake.catalog import copy_pointers, drop_pointers, locations, open_catalog
 from permalake.lake.commit import change, move, record_publication
+from permalake.lake.database import Database
 from permalake.lake.maintenance.history import PRIVATE
 from permalake.lake.publication_log import check_not_behind
 from permalake.lake.record import AttemptRow
-from permalake.lake.state import PUBLISHED, Database, now
+from permalake.lake.state import PUBLISHED, now
 
 
 @dataclass(frozen=True)

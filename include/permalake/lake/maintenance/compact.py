@@ -18,9 +18,10 @@ from permalake.lake import staging
 from permalake.lake.catalog import UnreadableTableError, copy_pointers, locations, open_table
 from permalake.lake.counts import day_of
 from permalake.lake.counts import files as live_files
+from permalake.lake.database import Database
 from permalake.lake.maintenance.commit import Work, change_table
 from permalake.lake.replay import exchange
-from permalake.lake.state import PUBLISHED, Database
+from permalake.lake.state import PUBLISHED
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -11,12 +11,13 @@ from sqlalchemy import Connection, func, select
 from permalake.config import Settings
 from permalake.errors import PermalakeError
 from permalake.lake import leases
+from permalake.lake.database import Database
 from permalake.lake.maintenance import history
 from permalake.lake.maintenance.limits import Limits
 from permalake.lake.maintenance.needed import needed, roots
 from permalake.lake.maintenance.storage import Stored, listing
 from permalake.lake.staging import LANDINGS
-from permalake.lake.state import Database, attempts, moment
+from permalake.lake.state import attempts, moment
 from permalake.lake.state import leases as lease_table
 from permalake.lake.warehouse_files import RUNBOOK
 from permalake.net.object_storage import inner_path

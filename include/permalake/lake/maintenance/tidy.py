@@ -10,6 +10,7 @@ from sqlalchemy import select
 
 from permalake.config import Settings
 from permalake.lake.catalog import UnreadableTableError, locations
+from permalake.lake.database import Database
 from permalake.lake.maintenance import history
 from permalake.lake.maintenance.commit import alone
 from permalake.lake.maintenance.compact import fragmented_tables
@@ -20,7 +21,7 @@ from permalake.lake.maintenance.orphans import Orphans, check_share, landings, o
 from permalake.lake.maintenance.storage import remove, remove_folder
 from permalake.lake.publication_log import write_log
 from permalake.lake.staging import LANDINGS
-from permalake.lake.state import PUBLISHED, STORES, Database, networks
+from permalake.lake.state import PUBLISHED, STORES, networks
 
 
 @dataclass

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from sqlalchemy import Connection, delete, insert, select
 
 from permalake.intervals import Span, joined, without
-from permalake.lake.state import Database
+from permalake.lake.database import Database
 from permalake.lake.state import price_asks as asks
 
 _AT_ONCE = 500

@@ -22,10 +22,11 @@ from permalake.contracts.namespaces import live_namespace
 from permalake.lake import leases
 from permalake.lake.catalog import locations, open_table
 from permalake.lake.counts import day_of, files
+from permalake.lake.database import Database
 from permalake.lake.head import Head
 from permalake.lake.head_edit import published_among
 from permalake.lake.published import dataset
-from permalake.lake.state import LIVE, Database
+from permalake.lake.state import LIVE
 from permalake.spark.tasks import TaskShare
 from permalake.stores import bigtable, served
 from permalake.stores.bigtable_send import Patience
