@@ -22,7 +22,8 @@ from pyspark.sql import functions as F
 
 from bench.machine import say, timed
 from bench.store_lake import WORMHOLE, lake, spark
-from permalake.config import BigtableSettings, Settings
+from permalake.config import Settings
+from permalake.config.stores import BigtableSettings
 from permalake.domains import open_reader
 from permalake.lake.database import Database
 from permalake.local.services import control

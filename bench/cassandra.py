@@ -28,7 +28,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from bench.machine import at_rest, say, timed
 from bench.store_lake import NETWORK, lake, spark
-from permalake.config import CassandraSettings, Settings
+from permalake.config import Settings
+from permalake.config.stores import CassandraSettings
 from permalake.domains import open_reader
 from permalake.iota.permanode import chrysalis_rows
 from permalake.iota.permanode import chrysalis_schema as chrysalis

@@ -24,7 +24,7 @@ from pyspark.sql import functions as F
 
 from bench.machine import timed
 from bench.store_lake import spark
-from permalake.config import CassandraSettings
+from permalake.config.stores import CassandraSettings
 from permalake.contracts.cql import StoreTable, create_keyspace
 from permalake.iota.permanode.chrysalis_schema import HINTS, INDEXES
 from permalake.local.services.cassandra import Cassandra

@@ -9,7 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from permalake.api.app import create_app
-from permalake.config import ServeSettings
+from permalake.config.serving import ServeSettings
 from permalake.domains import domain_of
 
 JSON = {"Accept": "application/json"}

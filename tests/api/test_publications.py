@@ -14,7 +14,8 @@ from sqlalchemy import update
 
 from permalake import paths
 from permalake.api.app import create_app
-from permalake.config import NetworkSettings, Settings, load_settings
+from permalake.config import Settings, load_settings
+from permalake.config.networks import NetworkSettings
 from permalake.domains import domain_of
 from permalake.lake.published import dataset
 from permalake.lake.restore import restore

@@ -15,7 +15,8 @@ from fastapi.testclient import TestClient
 
 from permalake.api.app import create_app
 from permalake.api.sql import PATH, takes_sql
-from permalake.config import ServeSettings, Settings
+from permalake.config import Settings
+from permalake.config.serving import ServeSettings
 from support import lakes
 from support.lakes import DAY1, NETWORK
 from support.whole_server import PERMALAKE

@@ -9,7 +9,8 @@ import pytest
 from pydantic import ValidationError
 
 from permalake.audit.staged import scope_of
-from permalake.config import PricesSettings, Settings
+from permalake.config import Settings
+from permalake.config.services import PricesSettings
 from permalake.wormhole.contracts import WORMHOLE_TABLES
 
 DAY = dt.date(2024, 5, 10)

@@ -20,7 +20,7 @@ SCRIPT = """
 import resource
 resource.setrlimit(resource.RLIMIT_NOFILE, ({soft}, {hard}))
 from permalake.cli.serve import _within_open_files
-from permalake.config import ServeSettings
+from permalake.config.serving import (ServeSettings)
 print(_within_open_files(ServeSettings()).connections, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
 """
 

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 import pytest
 from pyarrow.fs import copy_files
 
-from permalake.config import LakeSettings, load_settings
+from permalake.config import load_settings
+from permalake.config.lake import LakeSettings
 from permalake.domains import open_reader
 from permalake.lake.relocate import relocate
 from permalake.net.object_storage import filesystem, inner_path

@@ -19,7 +19,8 @@ from google.cloud.bigtable import Client
 
 import permalake as permalake_package
 from permalake import python_api
-from permalake.config import CassandraSettings, load_settings
+from permalake.config import load_settings
+from permalake.config.stores import CassandraSettings
 from permalake.paths import JARS, ROOT
 from permalake.stores import cassandra
 from support.lakes import OpenLake

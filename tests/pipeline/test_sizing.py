@@ -7,7 +7,8 @@ import subprocess
 
 import pytest
 
-from permalake.config import CassandraSettings, load_settings
+from permalake.config import load_settings
+from permalake.config.stores import CassandraSettings
 from permalake.iota.day import IOTA
 from permalake.iota.sources import inputs
 from permalake.pipeline import sizing

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pyarrow as pa
 import pytest
 
-from permalake.config import CassandraSettings
+from permalake.config.stores import CassandraSettings
 from permalake.contracts.cql import StoreTable, create_keyspace
 from permalake.stores import cassandra
 

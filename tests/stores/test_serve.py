@@ -15,7 +15,10 @@ from cassandra import InvalidRequest
 from cassandra.cluster import NoHostAvailable
 from pyspark.sql import functions as F
 
-from permalake.config import CassandraSettings, LakeSettings, NetworkSettings, Settings
+from permalake.config import Settings
+from permalake.config.lake import LakeSettings
+from permalake.config.networks import NetworkSettings
+from permalake.config.stores import CassandraSettings
 from permalake.domains import stores_of
 from permalake.errors import PermalakeError
 from permalake.iota.contracts import IOTA_TABLES

@@ -10,7 +10,7 @@ from datetime import date, datetime
 from functools import partial
 from pathlib import Path
 
-from permalake.config import CoordinatorKey
+from permalake.config.networks import CoordinatorKey
 from permalake.iota.cone.decoded import ARROW
 from permalake.iota.cone.known_outputs import resolved
 from permalake.iota.cone.prove import AsRows, decoded

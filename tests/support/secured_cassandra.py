@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import NameOID
 
-from permalake.config import CassandraSettings
+from permalake.config.stores import CassandraSettings
 from permalake.local.services.cassandra import Cassandra
 from permalake.local.services.control import LIBRARY
 from permalake.local.services.daemon import LOOPBACK, free_port

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 from pyspark.sql import functions as F
 
-from permalake.config import NetworkSettings
+from permalake.config.networks import NetworkSettings
 from permalake.iota.cone.ledger_history import EarlierOutputs
 from permalake.iota.contracts import IOTA_TABLES
 from permalake.iota.sources.iota_source import decoded_days, has_no_reasons

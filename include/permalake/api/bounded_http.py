@@ -19,7 +19,7 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from permalake.config import ServeSettings
+from permalake.config.serving import ServeSettings
 
 LEAST_RATE = 4096
 """Bytes per second that a client has to take of its answer."""

@@ -7,7 +7,7 @@ import re
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from permalake.config import ServeSettings
+from permalake.config.serving import ServeSettings
 
 _API = re.compile(r"(/[^/]+)?/(api|edb|v1|health)(/.*)?|/openapi\.json", re.DOTALL)
 

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from permalake.api.at_once import AtOnce
 from permalake.api.compression import LEAST_BYTES, compressed
 from permalake.api.shared_counts import RateLimit
-from permalake.config import ServeSettings
+from permalake.config.serving import ServeSettings
 from permalake.pages.metrics import ApiMetrics
 from permalake.web.problems import problem_in_form, problem_response
 

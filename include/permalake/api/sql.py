@@ -23,7 +23,8 @@ from typing_extensions import TypedDict
 from permalake.api.export import FORMATS, encoded
 from permalake.api.limits import is_loopback
 from permalake.api.sql_process import SqlOrder, send_answer
-from permalake.config import ServeSettings, Settings
+from permalake.config import Settings
+from permalake.config.serving import ServeSettings
 from permalake.contracts.rows import Row
 from permalake.errors import PermalakeError
 from permalake.lake.json_rows import cell

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from permalake.config import PRICE_WINDOW_HOURS, PricesSettings
+from permalake.config.services import PRICE_WINDOW_HOURS, PricesSettings
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import pyarrow.dataset as ds
 from permalake.audit.configuration import Configuration
 from permalake.audit.scope import Scope
 from permalake.audit.task_answers import TaskAnswers
-from permalake.config import window_days
+from permalake.config.services import window_days
 from permalake.contracts.schema import Table
 from permalake.contracts.steps import publishers_of
 from permalake.engine.duckdb_engine import DuckDBEngine

@@ -9,7 +9,8 @@ from typing import Annotated
 
 import typer
 
-from permalake.config import ServeSettings, load_settings
+from permalake.config import load_settings
+from permalake.config.serving import ServeSettings
 from permalake.errors import PermalakeError
 
 _FILES = 1024

@@ -6,7 +6,7 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 
-from permalake.config import NetworkSettings
+from permalake.config.networks import NetworkSettings
 from permalake.contracts.rows import Row
 from permalake.contracts.sql_text import identifier, literal
 from permalake.errors import PermalakeError

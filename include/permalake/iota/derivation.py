@@ -14,7 +14,8 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from permalake.config import CoordinatorKey, Settings
+from permalake.config import Settings
+from permalake.config.networks import CoordinatorKey
 from permalake.errors import ConfigError
 from permalake.iota.cone.batch import ConeState
 from permalake.iota.cone.decoded import ARROW, Row

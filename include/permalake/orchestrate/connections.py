@@ -21,7 +21,8 @@ from airflow.sdk import Connection
 from airflow.sdk.exceptions import AirflowNotFoundException
 from airflow.sdk.log import mask_secret
 
-from permalake.config import BigtableSettings, CassandraSettings, Settings, load_settings
+from permalake.config import Settings, load_settings
+from permalake.config.stores import BigtableSettings, CassandraSettings
 from permalake.errors import ConfigError
 from permalake.pipeline.domain import Domain
 

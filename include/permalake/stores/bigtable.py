@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from permalake.config import BigtableSettings
+from permalake.config.stores import BigtableSettings
 from permalake.stores.bigtable_client import client
 from permalake.stores.bigtable_send import PATIENT, Patience, Sender, unreachable
 from permalake.stores.bigtable_wire import entries, requests

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from permalake.config import BigtableSettings
+from permalake.config.stores import BigtableSettings
 from permalake.errors import ConfigError
 
 if TYPE_CHECKING:

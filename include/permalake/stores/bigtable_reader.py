@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from permalake.config import BigtableSettings
+from permalake.config.stores import BigtableSettings
 from permalake.errors import StoreUnavailableError
 from permalake.stores.bigtable_client import credentials
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from permalake.config import BigtableSettings
+from permalake.config.stores import BigtableSettings
 from permalake.errors import PermalakeError
 from permalake.stores.bigtable_client import client
 from permalake.stores.bigtable_wire import requests

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from permalake.config import CassandraSettings
+from permalake.config.stores import CassandraSettings
 from permalake.contracts.cql import StoreTable
 from permalake.errors import ConfigError, PermalakeError
 from permalake.stores import cassandra_tls, connector

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from permalake.config import CassandraSettings
+from permalake.config.stores import CassandraSettings
 from permalake.contracts.rows import Row
 from permalake.errors import StoreUnavailableError
 

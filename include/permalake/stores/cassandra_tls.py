@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from permalake.config import CassandraSettings
+from permalake.config.stores import CassandraSettings
 from permalake.errors import ConfigError
 from permalake.paths import HOME
 

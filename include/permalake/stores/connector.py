@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from permalake.config import CassandraSettings
+from permalake.config.stores import CassandraSettings
 from permalake.stores import cassandra_tls
 
 if TYPE_CHECKING:

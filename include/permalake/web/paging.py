@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from permalake.config import ServeSettings
+from permalake.config.serving import ServeSettings
 from permalake.web.problems import bad_request
 
 _WRONG = "cursor: not a cursor of this route with these filters; start again without it"

@@ -8,7 +8,7 @@ import pytest
 
 from permalake.arrays.hexa import from_hex, to_hex
 from permalake.arrays.slices import slices
-from permalake.config import CoordinatorKey
+from permalake.config.networks import CoordinatorKey
 from permalake.iota.codec.blocks import decode_blocks
 from permalake.iota.codec.decode_outputs import decode_outputs
 from permalake.iota.codec.faults import Fault

@@ -10,7 +10,7 @@ import pytest
 from cassandra import InvalidRequest
 from pyspark.sql import functions as F
 
-from permalake.config import CassandraSettings
+from permalake.config.stores import CassandraSettings
 from permalake.errors import ConfigError, PermalakeError
 from permalake.iota.contracts import IOTA_TABLES
 from permalake.iota.permanode import chrysalis_rows as transforms_v1

@@ -8,7 +8,7 @@ from datetime import date
 import pytest
 
 from permalake import paths
-from permalake.config import NetworkSettings
+from permalake.config.networks import NetworkSettings
 from permalake.errors import ConfigError, PermalakeError
 from permalake.iota.cone.source_records import Record
 from permalake.iota.contracts import IOTA_TABLES

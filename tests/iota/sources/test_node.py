@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 
 from permalake import paths
-from permalake.config import NetworkSettings
+from permalake.config.networks import NetworkSettings
 from permalake.errors import ConfigError, PermalakeError
 from permalake.iota.sources.node import NodeSource
 from support.iota_days import DATA, differences, expected

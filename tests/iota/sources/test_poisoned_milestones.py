@@ -8,7 +8,7 @@ from datetime import date
 import pytest
 
 from permalake import paths
-from permalake.config import NetworkSettings
+from permalake.config.networks import NetworkSettings
 from permalake.iota.sources.archive_rest import ArchiveRest
 from permalake.iota.sources.iota_source import day_notes
 from permalake.iota.sources.source_ends import continued_files

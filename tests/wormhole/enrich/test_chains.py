@@ -8,7 +8,10 @@ from collections import Counter
 import pytest
 from pyspark.sql import Row
 
-from permalake.config import ChainSettings, LakeSettings, Settings, WormholeSettings
+from permalake.config import Settings
+from permalake.config.lake import LakeSettings
+from permalake.config.networks import WormholeSettings
+from permalake.config.services import ChainSettings
 from permalake.net.http import RetryPolicy
 from permalake.wormhole.codec.native_addresses import base58
 from permalake.wormhole.contracts.tables import CHAIN_ANSWERS

@@ -6,7 +6,10 @@ import datetime as dt
 
 import pytest
 
-from permalake.config import ChainSettings, LakeSettings, Settings, WormholeSettings
+from permalake.config import Settings
+from permalake.config.lake import LakeSettings
+from permalake.config.networks import WormholeSettings
+from permalake.config.services import ChainSettings
 from permalake.net.http import RetryPolicy
 from permalake.wormhole.contracts.custody_tables import TOKEN_CUSTODY
 from permalake.wormhole.enrich.chains import AnswerCache

@@ -11,7 +11,10 @@ from types import SimpleNamespace
 import pyarrow as pa
 import pytest
 
-from permalake.config import LakeSettings, PricesSettings, Settings, WormholeSettings
+from permalake.config import Settings
+from permalake.config.lake import LakeSettings
+from permalake.config.networks import WormholeSettings
+from permalake.config.services import PricesSettings
 from permalake.net.http import RetryPolicy, Service
 from permalake.net.refusals import Refusals
 from permalake.pipeline.day_landing import DayLanding

@@ -8,7 +8,8 @@ from decimal import Decimal
 
 import pytest
 
-from permalake.config import PricesSettings, Settings, load_settings
+from permalake.config import Settings, load_settings
+from permalake.config.services import PricesSettings
 from permalake.errors import ConfigError
 from permalake.net.http import RetryPolicy, Service
 from permalake.net.refusals import Refusals

@@ -8,7 +8,10 @@ import json
 import pyarrow as pa
 import pytest
 
-from permalake.config import ChainSettings, LakeSettings, Settings, WormholeSettings
+from permalake.config import Settings
+from permalake.config.lake import LakeSettings
+from permalake.config.networks import WormholeSettings
+from permalake.config.services import ChainSettings
 from permalake.net.http import RetryPolicy
 from permalake.wormhole.contracts.redemption_tables import REDEMPTIONS
 from permalake.wormhole.enrich.chains import AnswerCache

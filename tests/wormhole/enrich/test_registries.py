@@ -10,7 +10,9 @@ import bech32
 import pytest
 import sha3
 
-from permalake.config import ChainSettings, Settings, WormholeSettings
+from permalake.config import Settings
+from permalake.config.networks import WormholeSettings
+from permalake.config.services import ChainSettings
 from permalake.net.http import RetryPolicy
 from permalake.wormhole.enrich.questions import ChainAnswer, Question
 from permalake.wormhole.enrich.rpcs import rpcs

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from permalake.config import PricesSettings
+from permalake.config.services import PricesSettings
 from permalake.wormhole.enrich.providers.file import FilePrices
 from permalake.wormhole.enrich.stand_ins import stand_ins
 from permalake.wormhole.reference import load_reference

@@ -12,7 +12,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
 
-from permalake.config import BigtableSettings, LakeSettings, Settings, WormholeSettings
+from permalake.config import Settings
+from permalake.config.lake import LakeSettings
+from permalake.config.networks import WormholeSettings
+from permalake.config.stores import BigtableSettings
 from permalake.domains import stores_of
 from permalake.engine.duckdb_engine import DuckDBEngine
 from permalake.errors import PermalakeError

@@ -9,7 +9,7 @@ import random
 
 import pytest
 
-from permalake.config import PricesSettings
+from permalake.config.services import PricesSettings
 from permalake.paths import SAMPLE
 from permalake.wormhole.enrich.providers.file import FilePrices
 from permalake.wormhole.reference import load_reference

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from permalake.config import PricesSettings
+from permalake.config.services import PricesSettings
 from permalake.errors import ConfigError
 from permalake.wormhole.enrich.price_cache import LakeCache
 from permalake.wormhole.enrich.providers.file import FilePrices

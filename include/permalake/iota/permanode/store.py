@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from permalake.config import CassandraSettings, Settings
+from permalake.config import Settings
+from permalake.config.stores import CassandraSettings
 from permalake.errors import ConfigError
 from permalake.iota.permanode.chrysalis_schema import keyspace_of, placed, schema
 

@@ -6,7 +6,8 @@ Sources: TIP-32 and TIP-33 (Shimmer), the configurations that Hornet 1.2.4 and 2
 
 from __future__ import annotations
 
-from permalake.config import BaseToken, NetworkSettings, NodeParameters, Settings
+from permalake.config import Settings
+from permalake.config.networks import BaseToken, NetworkSettings, NodeParameters
 from permalake.iota.contracts.ledger_changes import DATA_WEIGHT, KEY_WEIGHT
 from permalake.web.numbers import CoinUnit
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import Path, Query
 from pydantic import Field
 
-from permalake.config import NetworkSettings
+from permalake.config.networks import NetworkSettings
 from permalake.iota.codec.bech32 import decode_address
 from permalake.web.paging import LIMIT, ListPage, NoQuery, PageQuery, Text, Unsigned
 from permalake.web.params import hex_schema

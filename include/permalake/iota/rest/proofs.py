@@ -11,7 +11,7 @@ from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.responses import Response
 from typing_extensions import TypedDict
 
-from permalake.config import NetworkSettings
+from permalake.config.networks import NetworkSettings
 from permalake.iota.codec.faults import MalformedJsonError
 from permalake.iota.codec.inclusion_proof import (
     Root,

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-from permalake.config import OF_MIRRORS, NetworkSettings, NodeParameters, Settings
+from permalake.config import Settings
+from permalake.config.networks import OF_MIRRORS, NetworkSettings, NodeParameters
 from permalake.contracts.steps import Dataset, Publishers, publishers_of, source_dataset
 from permalake.errors import ConfigError
 from permalake.spark.sizes import PACKED_BYTES

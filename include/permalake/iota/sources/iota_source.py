@@ -9,7 +9,7 @@ from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 
-from permalake.config import NetworkSettings
+from permalake.config.networks import NetworkSettings
 from permalake.errors import ConfigError
 from permalake.iota.cone.ledger_history import Tables, treasuries_before
 from permalake.iota.cone.packs import AS_RECORDS, Packing

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from permalake import paths
-from permalake.config import NetworkSettings
+from permalake.config.networks import NetworkSettings
 from permalake.errors import ConfigError, PermalakeError
 from permalake.iota.cone.packs import AS_RECORDS, Packing, in_packs
 from permalake.iota.cone.source_records import RECORD, MilestoneDay, utc_date

@@ -8,7 +8,7 @@ from datetime import date
 from functools import cache
 from pathlib import Path
 
-from permalake.config import NetworkSettings
+from permalake.config.networks import NetworkSettings
 from permalake.iota.sources.archive_index import ReadTime, known_last
 from permalake.iota.sources.archive_lines import milestone_time
 from permalake.iota.sources.chronicle_records import milestone_time as chronicle_time

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import date
 from functools import partial
 
-from permalake.config import NetworkSettings
+from permalake.config.networks import NetworkSettings
 from permalake.iota.contracts import carried
 from permalake.iota.tables.carried_tables import StateRules, carried_tables, published_state, spans
 from permalake.iota.tables.known_ledger import LedgerFile

@@ -8,7 +8,7 @@ from functools import partial
 
 from pyspark.sql import SparkSession
 
-from permalake.config import NetworkSettings
+from permalake.config.networks import NetworkSettings
 from permalake.contracts.steps import StepResult
 from permalake.errors import InvalidInputError, PermalakeError
 from permalake.iota.cone.known_outputs import resolved

@@ -16,7 +16,7 @@ from itertools import islice
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from permalake.config import NetworkSettings
+from permalake.config.networks import NetworkSettings
 from permalake.errors import PermalakeError
 from permalake.iota.contracts.unreferenced import UNREFERENCED_MESSAGES
 from permalake.iota.sources.node import NodeSource

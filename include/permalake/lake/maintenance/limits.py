@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from permalake.config import LakeSettings
+from permalake.config.lake import LakeSettings
 
 
 @dataclass(frozen=True)

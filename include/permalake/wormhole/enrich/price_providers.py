@@ -6,7 +6,8 @@ import importlib
 from collections.abc import Iterable, Sequence
 from typing import Protocol, cast
 
-from permalake.config import PriceSource, PricesSettings, Settings, price_providers
+from permalake.config import Settings
+from permalake.config.services import PriceSource, PricesSettings, price_providers
 from permalake.engine.rows import Relation
 from permalake.errors import ConfigError
 from permalake.net.http import RetryPolicy

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from permalake.config import PricesSettings
+from permalake.config.services import PricesSettings
 from permalake.engine.rows import Relation
 from permalake.intervals import Span, joined, without
 from permalake.pipeline.relations import QueryRunner, table

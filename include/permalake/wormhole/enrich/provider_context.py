@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from permalake.config import PriceSource, Settings
+from permalake.config import Settings
+from permalake.config.services import PriceSource
 from permalake.net.http import Probe, RetryPolicy, Service
 from permalake.net.refusals import Refusals
 from permalake.wormhole.enrich.price_service import CachedPriceService, PriceCache

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from permalake.config import ChainSettings, Settings
+from permalake.config import Settings
+from permalake.config.services import ChainSettings
 from permalake.net.http import Probe, RetryPolicy, Service
 from permalake.wormhole.enrich.evm import Evm
 from permalake.wormhole.enrich.jsonrpc import RpcNode, probe

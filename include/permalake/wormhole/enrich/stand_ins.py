@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from permalake.config import PricesSettings
+from permalake.config.services import PricesSettings
 from permalake.engine.rows import Relation
 from permalake.pipeline.relations import QueryRunner, count
 from permalake.wormhole.enrich import price_providers

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from permalake.config import PricesSettings, Settings
+from permalake.config import Settings
+from permalake.config.services import PricesSettings
 from permalake.engine.rows import Relation
 from permalake.pipeline.relations import QueryRunner, table
 from permalake.wormhole.contracts.value_reasons import DENIED

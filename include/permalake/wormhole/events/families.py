@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from permalake.config import BigtableSettings
+from permalake.config.stores import BigtableSettings
 from permalake.contracts.schema import Table
 from permalake.wormhole.contracts import tables
 

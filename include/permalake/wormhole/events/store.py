@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from permalake.config import BigtableSettings, Settings
+from permalake.config import Settings
+from permalake.config.stores import BigtableSettings
 from permalake.wormhole.events.families import FAMILIES, FAMILIES_V1, tables_of
 
 if TYPE_CHECKING:

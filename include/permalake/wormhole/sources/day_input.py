@@ -12,7 +12,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from permalake.config import WormholeSettings
+from permalake.config.networks import WormholeSettings
 from permalake.lake.day_record import DayRecord
 from permalake.pipeline.line_files import refuse_damaged
 from permalake.pipeline.workspace import Workspace

@@ -16,7 +16,8 @@ from typing import Any, Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 
-from permalake.config import Settings, WormholeSettings
+from permalake.config import Settings
+from permalake.config.networks import WormholeSettings
 from permalake.net.http import RequestRejectedError, UnavailableError
 from permalake.spark.frames import of_rows
 from permalake.wormhole.sources import observation_files, observation_service

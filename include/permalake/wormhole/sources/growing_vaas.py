@@ -15,7 +15,8 @@ from typing import Any, Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 
-from permalake.config import Settings, WormholeSettings
+from permalake.config import Settings
+from permalake.config.networks import WormholeSettings
 from permalake.errors import ConfigError
 from permalake.lake.head_position import LISTENED, Reached
 from permalake.spark.frames import of_rows

@@ -17,7 +17,8 @@ from datetime import date
 from itertools import islice
 from typing import Any
 
-from permalake.config import Settings, WormholeSettings
+from permalake.config import Settings
+from permalake.config.networks import WormholeSettings
 from permalake.net.http import RequestRejectedError, Service, UnavailableError
 from permalake.wormhole.sources.document_cache import Document, DocumentCache
 from permalake.wormhole.sources.misses import Misses

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-from permalake.config import OF_MIRRORS, PriceSource, Settings, WormholeSettings
+from permalake.config import Settings
+from permalake.config.networks import OF_MIRRORS, WormholeSettings
+from permalake.config.services import PriceSource
 from permalake.contracts.steps import Dataset, Publishers, publishers_of, source_dataset
 from permalake.errors import ConfigError
 from permalake.paths import REFERENCE

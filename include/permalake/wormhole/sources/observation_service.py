@@ -19,7 +19,8 @@ from datetime import UTC, date, datetime, timedelta
 from itertools import islice
 from typing import Any
 
-from permalake.config import Settings, WormholeSettings
+from permalake.config import Settings
+from permalake.config.networks import WormholeSettings
 from permalake.intervals import Span
 from permalake.net.http import RequestRejectedError, Service, UnavailableError
 from permalake.wormhole.sources.document_cache import Document, DocumentCache

@@ -11,7 +11,8 @@ from pathlib import Path
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from permalake.config import Settings, WormholeSettings
+from permalake.config import Settings
+from permalake.config.networks import WormholeSettings
 from permalake.errors import ConfigError
 from permalake.intervals import ranges
 from permalake.pipeline.line_files import TOO_LONG

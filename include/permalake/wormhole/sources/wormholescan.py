@@ -23,7 +23,8 @@ from itertools import islice
 from typing import Any
 from urllib.parse import quote
 
-from permalake.config import Settings, WormholeSettings
+from permalake.config import Settings
+from permalake.config.networks import WormholeSettings
 from permalake.errors import PermalakeError
 from permalake.intervals import Span, joined
 from permalake.net.http import RequestRejectedError, Service, UnavailableError

@@ -9,7 +9,7 @@ from functools import partial
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from permalake.config import window_days
+from permalake.config.services import window_days
 from permalake.engine.rows import Relation
 from permalake.lake import Attempt, CarryAttempt
 from permalake.pipeline.day_landing import DayLanding

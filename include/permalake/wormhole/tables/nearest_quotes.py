@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from permalake.config import PricesSettings
+from permalake.config.services import PricesSettings
 from permalake.wormhole.contracts.value_reasons import LOW_CONFIDENCE, OUTLIER
 
 TOKEN = ("origin_chain", "origin_address")
