@@ -100,7 +100,7 @@ def test_an_export_is_derived_again_by_a_machine_without_settings(stardust) -> N
 
 def test_a_day_alone_takes_what_it_refers_to_from_the_day_before(stardust, tmp_path) -> None:
     second = stardust.days[1].isoformat()
-    options = {"wanted": lambda entry: entry.date == second}
+    options = {"is_checked": lambda entry: entry.date == second}
     copy = shutil.copytree(stardust.export, tmp_path / "copy")
     place = open_place(str(copy))
     assert "did not read" not in "\n".join(report(checked(stardust.settings, ExportCopy(place), **options)))
@@ -202,7 +202,7 @@ def lie(world, tmp_path, table, edit, said) -> None:
     copy = shutil.copytree(world.export, tmp_path / "export")
     lying_export(copy, world.network, table, edit)
     place = open_place(str(copy))
-    first = {"wanted": lambda entry: entry.date == world.days[0].isoformat()}
+    first = {"is_checked": lambda entry: entry.date == world.days[0].isoformat()}
     checked(world.settings, ExportCopy(place), deep=False, **first)
     with pytest.raises(PermalakeError, match=f"^{re.escape(world.network)}{said}"):
         checked(world.settings, ExportCopy(place), **first)

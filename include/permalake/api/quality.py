@@ -74,10 +74,10 @@ def changes(request: Request, query: Annotated[ChangesOptions, Query()]) -> Resp
     """
     database = request.app.state.database
     again = {network: sorted(days) for network, days in published_again(database).items()}
-    known = sorted(networks_with_days(database) | request.app.state.reader.snapshot().networks())
-    network = query.network or next(iter(sorted(again)), known[0] if known else "")
+    networks = sorted(networks_with_days(database) | request.app.state.reader.snapshot().networks())
+    network = query.network or next(iter(sorted(again)), networks[0] if networks else "")
     if query.day is None:
-        return page(request, None, "changes.html", _choice(network, known, again), SITE)
+        return page(request, None, "changes.html", _choice(network, networks, again), SITE)
     rows = corrections.publications_of(database, network, query.day)
     if not rows:
         raise not_found(f"day {query.day} of {network}")
@@ -95,22 +95,22 @@ def changes(request: Request, query: Annotated[ChangesOptions, Query()]) -> Resp
     )
     if query.publication and chosen is None:
         raise not_found(f"publication {query.publication} of that day, with an earlier one,")
-    shown = _choice(network, known, again) | {"day": query.day.isoformat(), "publications": listed}
+    shown = _choice(network, networks, again) | {"day": query.day.isoformat(), "publications": listed}
     if chosen:
         numbers = chosen["before"], chosen["number"]
         shown |= {"number": numbers[1], "before": numbers[0]}
         try:
             changed = corrections.changes_of(database, domain_of, network, query.day, numbers)
-            shown["tables"] = [asdict(one) for one in changed]
+            shown["tables"] = [asdict(change) for change in changed]
         except PermalakeError as error:
             shown["problem"] = str(error)
     return page(request, None, "changes.html", shown, SITE)
 
 
-def _choice(network: str, known: Sequence[str], again: Mapping[str, Sequence[date]]) -> Json:
+def _choice(network: str, networks: Sequence[str], again: Mapping[str, Sequence[date]]) -> Json:
     """Return the page before a day is chosen: the networks, and the days that were published again."""
     days = [{"date": day.isoformat()} for day in reversed(again.get(network, ())[-_AGAIN:])]
-    shown: Json = {"network": network, "known": list(known), "again": days, "day": "", "publications": []}
+    shown: Json = {"network": network, "known": list(networks), "again": days, "day": "", "publications": []}
     return shown | {"number": None, "before": None, "tables": [], "problem": None}
 
 

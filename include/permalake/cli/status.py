@@ -85,8 +85,8 @@ def command(  # noqa: PLR0917
         for table, fault in sorted(unreadable(reader.locations(name)).items()):
             sys.stderr.write(f"permalake: {name}.{table}: {fault}\n")
     if network and not days and network not in settings.namespaces:
-        known = ", ".join(settings.namespaces) or "none"
-        raise ConfigError(f"network {network}: not configured and not in the lake (configured: {known})")
+        configured = ", ".join(settings.namespaces) or "none"
+        raise ConfigError(f"network {network}: not configured and not in the lake (configured: {configured})")
     shown_days = [day for day in days if is_chosen(day.network, day.date.isoformat())]
     if failed:
         shown_days = [day for day in shown_days if day.error or day.stale or day.gaps]

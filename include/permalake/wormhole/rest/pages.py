@@ -122,12 +122,14 @@ def _search(request: Request, lake: RequestLake, reference: BundledReference, te
     else:
         tokens = symbols(lake).get(text.upper())
         try:
-            wanted, spellings = named(lake, text), identifiers.address_spellings(text)
+            filters, spellings = named(lake, text), identifiers.address_spellings(text)
         except ValueError as error:
             if not tokens:
                 raise bad_request(str(error)) from None
             return _go_to_token(request, lake.network, text, tokens)
-        messages = next(filter(None, (newest_messages(lake, reference, one) for one in wanted)), [])
+        messages = next(
+            filter(None, (newest_messages(lake, reference, event_filter) for event_filter in filters)), []
+        )
         if not messages and is_account(lake, spellings):
             return go_to(request, f"/{lake.network}/address/{quote(text, safe='')}")
         if not messages and tokens:

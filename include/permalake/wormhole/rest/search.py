@@ -19,14 +19,14 @@ def finds(lake: RequestLake, text: str) -> bool:
         if len(parts) == 2:
             filters = [EventFilter(token=identifiers.token_id(":".join(parts)))]
         else:
-            wanted = named(lake, text)
+            filters = named(lake, text)
             if is_account(lake, identifiers.address_spellings(text)):
                 return True
     except ValueError:
-        wanted = []
+        filters = []
     if text.upper() in symbols(lake):
         return True
-    return any(list_events(lake, one, 1) for one in wanted)
+    return any(list_events(lake, event_filter, 1) for event_filter in filters)
 
 
 def named(lake: RequestLake, text: str) -> list[EventFilter]:
