@@ -27,7 +27,8 @@ from permalake.net import object_storage
 UNDATED = date(1970, 1, 1)
 """The day under which documents lie that belong to no day by their own bytes."""
 
-Document = dict[str, Any]
+Document = dict[str, object]
+"""A document of a foreign service: a reader checks the type of every value that it uses."""
 
 _SPAN = re.compile(r"(\d+)-(\d+)")
 _ENDING = ".jsonl.gz"
