@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from permalake.pipeline.line_files import LineRange, damage
 
@@ -18,7 +17,7 @@ _LOG = logging.getLogger(__name__)
 _BATCH_BYTES = 4 << 20
 _CHUNK = 1 << 20
 
-Marks = Mapping[str, Any]
+Marks = Mapping[str, list[int]]
 """The bytes read of each file, by its path below the folder: [inode, bytes], of gzip also their time."""
 
 
@@ -30,13 +29,13 @@ class FileTail:
         self._files_of = files_of
         self._damaged: dict[str, list[int]] = {}
 
-    def after(self, marks: Marks) -> tuple[list[LineRange], dict[str, Any]] | None:
+    def after(self, marks: Marks) -> tuple[list[LineRange], dict[str, list[int]]] | None:
         """Return ranges of new lines, some MiB at once, and how far the files then are read; None: no news.
 
         A line counts once it has its end.
         """
         ranges: list[LineRange] = []
-        reached: dict[str, Any] = {}
+        reached: dict[str, list[int]] = {}
         left = _BATCH_BYTES
         for file in self._files_of(self._root):
             name = file.name if file == self._root else str(file.relative_to(self._root))
