@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import Column, Connection, Integer, MetaData, Table, inspect, select
 
 from permalake.config import Settings
-from permalake.lake import state
+from permalake.lake import database as database_module
 from permalake.lake.database import Database
 from permalake.lake.migrations import add_column, applied
 from permalake.lake.state import MIGRATIONS, attempts
@@ -32,7 +32,7 @@ def colour_of_attempts(connection: Connection) -> None:
 
 @pytest.fixture
 def next_release(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(state, "MIGRATIONS", (*MIGRATIONS, colour_of_attempts))
+    monkeypatch.setattr(database_module, "MIGRATIONS", (*MIGRATIONS, colour_of_attempts))
     yield
     monkeypatch.undo()
 
@@ -66,7 +66,7 @@ def test_an_earlier_release_s_catalog_gets_what_it_lacks_and_keeps_its_rows(
 def test_the_earlier_release_goes_on_beside_the_later_one(
     settings: Settings, lake: OpenLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(state, "MIGRATIONS", (*MIGRATIONS, colour_of_attempts))
+    monkeypatch.setattr(database_module, "MIGRATIONS", (*MIGRATIONS, colour_of_attempts))
     Database(settings.lake.catalog_uri)
     monkeypatch.undo()
     build(settings, OpenLake(settings), DAY1, 1, 5, "run")
@@ -99,7 +99,7 @@ def test_a_migration_that_fails_leaves_nothing_behind(
     def fail(connection: Connection) -> None:
         raise RuntimeError("halfway")
 
-    monkeypatch.setattr(state, "MIGRATIONS", (*MIGRATIONS, colour_of_attempts, fail))
+    monkeypatch.setattr(database_module, "MIGRATIONS", (*MIGRATIONS, colour_of_attempts, fail))
     with pytest.raises(RuntimeError, match="halfway"):
         Database(settings.lake.catalog_uri)
     monkeypatch.undo()
