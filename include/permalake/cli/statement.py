@@ -15,6 +15,7 @@ import typer
 from permalake.cli.output import FORMAT_HELP, Format, Screen
 from permalake.cli.query import QueryOrder, answered, print_answer
 from permalake.config import Settings, load_settings
+from permalake.contracts.rows import Row
 from permalake.contracts.sql_text import identifier, literal
 from permalake.errors import ConfigError
 from permalake.query_process import DEFAULT_LIMITS
@@ -173,15 +174,15 @@ def _statement(network: str, addresses: Sequence[str], days: Mapping[str, date])
         listed = ", ".join(map(literal, addresses))
         return _BALANCES.format(network=identifier(network), addresses=listed, **days)
     # Hex may be written in any case; base58 may not.
-    spelled = [one.lower() if one.startswith("0x") else one for one in addresses]
+    spelled = [address.lower() if address.startswith("0x") else address for address in addresses]
     sides = {"sent": ("-", "sender_address", "receiver_address")}
     sides["received"] = ("", "receiver_address", "sender_address")
     parts = []
-    for side, (sign, own, other) in sides.items():
-        compared = f"CASE WHEN {own} ILIKE '0x%' THEN lower({own}) ELSE {own} END"
+    for side, (sign, own_column, other) in sides.items():
+        compared = f"CASE WHEN {own_column} ILIKE '0x%' THEN lower({own_column}) ELSE {own_column} END"
         parts.append(
             _SENT.format(
-                named=f"{own} AS address, " if len(addresses) > 1 else "",
+                named=f"{own_column} AS address, " if len(addresses) > 1 else "",
                 side=side,
                 sign=sign,
                 other=other,

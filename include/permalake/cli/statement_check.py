@@ -32,7 +32,7 @@ def check_statement(settings: Settings, network: str | None, archive: Path) -> I
     """
     try:
         with zipfile.ZipFile(archive) as opened:
-            files = {one.filename: _content(opened, one) for one in opened.infolist()}
+            files = {member.filename: _content(opened, member) for member in opened.infolist()}
     except (OSError, zipfile.BadZipFile) as error:
         raise ConfigError(f"{archive}: no archive of `permalake statement --proofs`: {error}") from None
     if _ROWS not in files:
@@ -65,16 +65,16 @@ def _inclusion(settings: Settings, network: str | None, name: str, content: byte
     """Check a proof that a milestone applied a block; return on whose keys it rests."""
     try:
         proof = json.loads(content)
-        told = list(report_inclusion(settings, network, proof))
+        lines = list(report_inclusion(settings, network, proof))
     except InvalidProofError as error:
         raise InvalidProofError(f"{name}: {error}") from None
     except (ValueError, TypeError, KeyError) as error:
         raise InvalidProofError(f"{name}: the proof is damaged: {error}") from None
-    if not any("applied" in line for line in told):
+    if not any("applied" in line for line in lines):
         raise InvalidProofError(
             f"{name}: it shows a block in the Tangle, not that its transaction was applied"
         )
-    return told[-1].strip()
+    return lines[-1].strip()
 
 
 def _check_vaas(settings: Settings, files: Mapping[str, bytes]) -> None:

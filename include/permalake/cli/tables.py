@@ -128,8 +128,8 @@ def command(
         grid.columns[0].no_wrap = True
         for table in chosen:
             key = ", ".join(table.key) if isinstance(table, Table) else "(a view)"
-            told = ", ".join(columns_with(table, word)) if by_column else key
-            grid.add_row(table.name, str(as_json(table)["namespace"]), told, table.doc)
+            shown_keys = ", ".join(columns_with(table, word)) if by_column else key
+            grid.add_row(table.name, str(as_json(table)["namespace"]), shown_keys, table.doc)
         console.print(grid)
         return
     table = chosen[0]

@@ -16,6 +16,7 @@ from permalake.contracts.namespaces import Namespaces
 from permalake.intervals import ranges
 from permalake.lake import staging, stale
 from permalake.lake.catalog import locations
+from permalake.lake.database import Database
 from permalake.lake.published import (
     AsOf,
     LakeState,
