@@ -78,7 +78,7 @@ def landed(settings: Settings) -> dict[int, set[str]]:
     found = defaultdict(set)
     for one in cache.documents(DAY - dt.timedelta(3), DAY + dt.timedelta(3)):
         assert set(one) <= set(observation_files.FIELDS)
-        found[one["sequence"]].add(one["guardianAddr"].lower().removeprefix("0x"))
+        found[one["sequence"]].add(str(one["guardianAddr"]).lower().removeprefix("0x"))
     return found
 
 
