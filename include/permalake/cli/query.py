@@ -157,10 +157,10 @@ def _answer(send: Send, question: QueryOrder) -> None:
 class _Counted:
     """Records that are counted as they are read."""
 
-    def __init__(self, records: Iterable[dict[str, Any]]) -> None:
+    def __init__(self, records: Iterable[Row]) -> None:
         self._records, self.count = records, 0
 
-    def __iter__(self) -> Iterator[dict[str, Any]]:
+    def __iter__(self) -> Iterator[Row]:
         for record in self._records:
             self.count += 1
             yield record

@@ -16,19 +16,22 @@ def spelled_otherwise(sql: str) -> list[str]:
 
     Known are values that contracts list, and names of chains; not those that anybody may write, such as tags.
     """
-    known = _known_values()
+    values = _known_values()
     texts = dict.fromkeys(_TEXTS.findall(sql))
-    found = ((text, known.get(text.casefold())) for text in texts)
+    pairs = ((text, values.get(text.casefold())) for text in texts)
     return [
         f"no rows: the lake writes '{value}', not '{text}'"
-        for text, value in found
+        for text, value in pairs
         if value not in {None, text}
     ]
 
 
 @lru_cache(maxsize=1)
 def _known_values() -> dict[str, str]:
-    tables = (*(one.columns for one in ALL_TABLES.values()), *(one.columns for one in ALL_VIEWS.values()))
-    columns = (column for own in tables for column in own)
+    tables = (
+        *(table.columns for table in ALL_TABLES.values()),
+        *(view.columns for view in ALL_VIEWS.values()),
+    )
+    columns = (column for listed in tables for column in listed)
     listed = {value for column in columns for value in column.values or () if isinstance(value, str)}
     return {value.casefold(): value for value in (*listed, *CHAIN_NAMES)}
