@@ -53,3 +53,13 @@ def test_bars_are_as_long_as_their_steps(troubled) -> None:
 def test_what_is_unknown(troubled) -> None:
     assert troubled.api.get("/operations?run=nosuch").status_code == 404
     assert operations(troubled, "network=nosuch")["runs"] == []
+
+
+def test_a_page_leads_to_itself_with_its_days(troubled) -> None:
+    page = troubled.api.get(f"/{NETWORK}", headers={"Accept": "text/html"}).text
+    link = re.search(r'<a href="([^"]*)">link to these days</a>', page)[1].replace("&amp;", "&")
+    shown = troubled.api.get(f"/{NETWORK}{link}", headers={"Accept": "text/html"}).text
+    assert "link to these days" not in shown
+    assert troubled.api.get(f"/{NETWORK}{link}&format=json").json()["start"] in link
+    refused = troubled.api.get(f"/{NETWORK}?as_of=3")
+    assert (refused.status_code, "/data/sql" in refused.json()["detail"]) == (400, True)

@@ -106,6 +106,7 @@ def create_app(settings: Settings, reader: LakeReader | None = None) -> FastAPI:
     app.state.edition = edition(settings, lake.lake_id)
     app.state.stores = stores
     app.state.database = open_database(settings, settings.serve.catalog_wait)
+    app.state.takes_sql = takes_sql(settings.serve)
     app.state.sections = ("data", "quality", "verify", "operations")
     app.state.metrics = ApiMetrics(app.state, lake, stores)
     add_handlers(app)

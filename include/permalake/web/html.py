@@ -81,6 +81,10 @@ def page(
         folders: Templates beside those of :data:`SITE`.
         scripts: Whether the page may load scripts of this server, and these ask it.
     """
+    if "as_of" in request.query_params:
+        raise HTTPException(
+            400, "as_of: pages show what is published now; /data/sql shows rows as published then"
+        )
     content = {**content, "synthetic": _synthetic(request, content)}
     if getattr(request.state, "whole", None):
         content["provisional"] = True
@@ -131,7 +135,10 @@ def _rendered(
         "nav": state.sections,
         "here": content.get("network"),
         "publication": snapshot.publication if snapshot else None,
+        # Whether links may pin rows to a publication: where the server takes SQL, which Airflow's does not.
+        "pinned": snapshot.publication if snapshot and getattr(state, "takes_sql", False) else None,
         "as_json": _asked_as(request, format="json"),
+        "as_range": _as_range(request, content),
         "as_csv": {
             name: _asked_as(request, format="csv", list=name)
             for name in _lists(content)
@@ -209,6 +216,14 @@ _LIST_FORMS: dict[str | None, tuple[str, Callable[[list[Row]], bytes]]] = {
 
 def _cell(value: Any) -> Any:
     return " ".join(str(part) for part in value) if isinstance(value, list) else value
+
+
+def _as_range(request: Request, content: Mapping[str, Any]) -> str | None:
+    """Return the query that names the days that a page shows; None where it does already, or shows none."""
+    days = {name: content.get(name) for name in ("start", "end")}
+    if not all(days.values()) or days.keys() <= request.query_params.keys():
+        return None
+    return _asked_as(request, **{name: str(day) for name, day in days.items()})
 
 
 def _asked_as(request: Request, **parameters: str) -> str:
