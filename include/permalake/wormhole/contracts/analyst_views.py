@@ -9,7 +9,7 @@ from permalake.contracts.views import LakeView
 from permalake.paths import REFERENCE
 from permalake.wormhole.contracts.chain_pages import COINS, EXPLORERS
 from permalake.wormhole.contracts.columns import NOTIONAL_SUM, SUMMED, TOTAL
-from permalake.wormhole.contracts.value_reasons import reason_column
+from permalake.wormhole.contracts.value_reasons import meaning_sql, reason_column
 
 _CHAINS = json.loads((REFERENCE / "chains.json").read_text("utf-8"))
 CHAIN_NAMES = frozenset(chain["name"] for chain in _CHAINS.values())
@@ -37,14 +37,16 @@ def _chain_rows() -> str:
     return f"SELECT * FROM (VALUES {', '.join(rows)}) AS listed(id, name, family, native_coin, explorer)"  # noqa: S608
 
 
-def _chain(name: str, doc: str) -> tuple[Column, Column]:
+def chain_columns(name: str, doc: str) -> tuple[Column, Column]:
+    """Return the columns of a chain, by id and by name."""
     return (
         Column(name, "int", f"{doc} (Wormhole chain id)."),
         Column(f"{name}_name", "string", f"{doc}, by name; null where `chains` lacks it.", required=False),
     )
 
 
-def _named(*columns: str) -> str:
+def with_names(*columns: str) -> str:
+    """Return SQL for columns of chains, each with the chain's name behind it."""
     return ", ".join(f"{column}, {_NAMES}[{column}] AS {column}_name" for column in columns)
 
 
@@ -54,9 +56,9 @@ def _text(name: str, doc: str) -> Column:
 
 _ROUTE = ("emitter_chain", "target_chain", "origin_chain")
 _ROUTE_COLUMNS = (
-    *_chain("emitter_chain", "Chain that sent"),
-    *_chain("target_chain", "Chain that received"),
-    *_chain("origin_chain", "The token's own chain"),
+    *chain_columns("emitter_chain", "Chain that sent"),
+    *chain_columns("target_chain", "Chain that received"),
+    *chain_columns("origin_chain", "The token's own chain"),
     Column("origin_address", "string", "The token on its own chain (32 bytes, hex)."),
     _text("symbol", "Symbol of the token, for reading only."),
 )
@@ -114,14 +116,15 @@ PRICED_TRANSFERS = LakeView(
         Column("price_timestamp", "timestamptz", "Time of the quote.", required=False),
         _text("price_source", "Provider of the quote."),
         reason_column(),
+        _text("reason_text", "The same in words."),
         _text("sender_address", "Sender of the transaction, where it is known."),
         _text("receiver_address", "Receiver in the target chain's native form, where 32 bytes determine it."),
     ),
     _TABLES,
-    f"SELECT date, row_key, timestamp, transaction_id, {_named(*_ROUTE)}, origin_address, symbol, "  # noqa: S608
+    f"SELECT date, row_key, timestamp, transaction_id, {with_names(*_ROUTE)}, origin_address, symbol, "  # noqa: S608
     "token_name, TRY_CAST(amount_text AS DECIMAL(38,8)) AS amount, amount_text, notional_usd, "
-    "token_price_usd, price_timestamp, price_source, reason, sender_address, receiver_address "
-    f"FROM ({_TRANSFERS})",
+    "token_price_usd, price_timestamp, price_source, reason, "
+    f"{meaning_sql('reason')} AS reason_text, sender_address, receiver_address FROM ({_TRANSFERS})",
     note="A sum of notional_usd leaves out what has no price: count(notional_usd) tells how many have one.",
     key=("row_key",),
 )
@@ -144,7 +147,7 @@ TOKEN_VOLUMES = LakeView(
         NOTIONAL_SUM,
     ),
     _TABLES,
-    f"SELECT date, {_named(*_ROUTE)}, origin_address, symbol, transfers, valued, "  # noqa: S608
+    f"SELECT date, {with_names(*_ROUTE)}, origin_address, symbol, transfers, valued, "  # noqa: S608
     f"CASE WHEN summed = transfers THEN amount END AS amount, {TOTAL} FROM ("
     "SELECT date, emitter_chain, target_chain, origin_chain, origin_address, max(symbol) AS symbol, "
     "count(*) AS transfers, count(notional_usd) AS valued, "

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from permalake.contracts.schema import DATE, ROW_KEY, Column
 from permalake.contracts.views import LakeView
+from permalake.wormhole.contracts.analyst_views import chain_columns, with_names
 
 _BRIDGES = ("token", "nft")
 
 
-def _chain(name: str, doc: str) -> Column:
-    return Column(name, "int", f"{doc} (Wormhole chain id).")
-
-
-_CORRIDOR = (_chain("emitter_chain", "Chain that sent"), _chain("target_chain", "Chain that receives"))
+_ROUTE = ("emitter_chain", "target_chain")
+_CORRIDOR = (
+    *chain_columns("emitter_chain", "Chain that sent"),
+    *chain_columns("target_chain", "Chain that receives"),
+)
 _TABLES = ("message_publication", "token_transfer_payload", "nft_transfer_payload", "redemptions")
 
 # A completed answer is final; the one that tells more counts, then the newer.
@@ -51,7 +52,7 @@ TRANSFERS_IN_FLIGHT = LakeView(
         Column("asked_at", "timestamptz", "When this was told."),
     ),
     _TABLES,
-    "SELECT date, row_key, bridge, emitter_chain, target_chain, timestamp, status, target_tx_id, asked_at "  # noqa: S608
+    f"SELECT date, row_key, bridge, {with_names(*_ROUTE)}, timestamp, status, target_tx_id, asked_at "  # noqa: S608
     f"FROM ({_TRANSFERS}) WHERE status <> 'completed'",
     note="Transfers of which nobody was asked are not listed; redemption_times_daily counts them.",
     key=("row_key",),
@@ -74,7 +75,7 @@ REDEMPTION_TIMES = LakeView(
         Column("p90_seconds", "long", "Least time within which 90 % of them were redeemed.", required=False),
     ),
     _TABLES,
-    "SELECT date, emitter_chain, target_chain, count(*) AS transfers, "  # noqa: S608
+    f"SELECT date, {with_names(*_ROUTE)}, count(*) AS transfers, "  # noqa: S608
     "count(*) FILTER (status = 'completed') AS redeemed, "
     "count(*) FILTER (status <> 'completed') AS in_flight, count(*) FILTER (status IS NULL) AS not_asked, "
     "count(seconds) AS timed, CAST(quantile_disc(seconds, 0.5) AS BIGINT) AS median_seconds, "

@@ -7,6 +7,7 @@ from typing import get_args
 from permalake.contracts.reason_codes import ValueReason
 from permalake.contracts.reasons import REASONS
 from permalake.contracts.schema import Column
+from permalake.contracts.sql_text import literal
 
 DENIED: ValueReason = "denied"
 NOT_ASKED: ValueReason = "not_asked"
@@ -26,6 +27,13 @@ BY_PROVIDER = (NOT_ANSWERED, NO_QUOTE, NOT_LISTED, NOT_ASKED)
 """Why a provider has no quote; of several providers' reasons the first in this order counts."""
 MEANING = {code: REASONS[code].meaning for code in get_args(ValueReason)}
 _MESSAGES = (NO_TOKEN, NO_AMOUNT)
+
+
+def meaning_sql(reason: str) -> str:
+    """Return SQL for what a reason means, in words; null without one. ``reason``: SQL for the code."""
+    codes = ", ".join(map(literal, MEANING))
+    words = ", ".join(map(literal, MEANING.values()))
+    return f"map([{codes}], [{words}])[{reason}]"
 
 
 def reason_column(*others: str) -> Column:
