@@ -135,7 +135,11 @@ def all_tokens(
         **_of(lake, first, last),
         "title": "Tokens",
         "about": "Tokens that the token bridge moved. USD is the sum of the transfers that have a value.",
-        **shown.content(_chain_fields(lake, reference, query), shown.part(tokens, _comparable), _token_links),
+        **shown.content(
+            _chain_fields(lake, reference, query),
+            shown.part(tokens, _comparable),
+            lambda row: _token_links(row, f"?start={first}&end={last}"),
+        ),
     }
     return page(request, lake.snapshot.publication, "list.html", content)
 
@@ -299,6 +303,7 @@ def _corridor_links(row: Mapping[str, Any]) -> dict[str, str]:
     return {**sides, "transfers": corridor, "usd": corridor}
 
 
-def _token_links(row: Mapping[str, Any]) -> dict[str, str]:
-    token = f"/wormhole/token/{row['chain_id']}/{row['address']}"
+def _token_links(row: Mapping[str, Any], days: str) -> dict[str, str]:
+    """Return the links of a token: to its page over the days of the list, and to its chain."""
+    token = f"/wormhole/token/{row['chain_id']}/{row['address']}{days}"
     return {"symbol": token, "address": token, "chain": f"/wormhole/chain/{row['chain_id']}"}

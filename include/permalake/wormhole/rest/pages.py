@@ -151,7 +151,7 @@ def _go_to_token(request: Request, network: str, symbol: str, tokens: list[tuple
     if len(tokens) > 1:
         return go_to(request, f"/{network}/tokens", token=symbol, start=FIRST_DAY)
     [(chain, address)] = tokens
-    return go_to(request, f"/{network}/token/{chain}/{address}")
+    return go_to(request, f"/{network}/token/{chain}/{address}", start=FIRST_DAY)
 
 
 @router.get("/vaa/{chain}/{emitter}/{sequence}")
