@@ -19,6 +19,7 @@ from permalake.lake.catalog import open_catalog, open_table
 from permalake.lake.counts import day_of, files
 from permalake.lake.relocate import relocate
 from permalake.pipeline import quarantining
+from permalake.pipeline.side_rows import append_new
 from support.lakes import DAY1, DAY2, DAY3, NETWORK, OpenLake, analytics, build, pass_audit, settings_of
 from support.landed import land
 
@@ -176,33 +177,31 @@ def test_quarantine_of_days_built_at_once_is_all_there(spark, lake) -> None:
 def test_a_cache_only_grows_and_keeps_its_clock(spark, lake) -> None:
     prices = domain_of("wormhole").tables["token_prices"]
 
-    def quotes(hour, *days):
+    def quotes(hour, *days, price=None):
         fetched = datetime(2024, 7, 1, hour, tzinfo=UTC)
-        return spark.createDataFrame(
+        return pa.Table.from_pylist(
             [
-                (
-                    2,
-                    "ab" * 32,
-                    "file",
-                    datetime.combine(day, datetime.min.time(), UTC),
-                    Decimal(hour),
-                    fetched,
-                    *(None, None, None),
-                    day,
-                )
+                {
+                    "origin_chain": 2,
+                    "origin_address": "ab" * 32,
+                    "provider": "file",
+                    "quote_time": datetime.combine(day, datetime.min.time(), UTC),
+                    "price_usd": Decimal(price or hour),
+                    "fetched_at": fetched,
+                    "date": day,
+                }
                 for day in days
             ],
-            prices.spark,
+            prices.arrow,
         )
 
     one = lake.begin("wormhole", DAY2, DAY2, "one")
-    assert one.append_new(quotes(1, DAY1, DAY2), prices) == 2
+    assert append_new(one, quotes(1, DAY1, DAY2), prices, spark) == 2
     two = lake.begin("wormhole", DAY3, DAY3, "two")
-    assert two.append_new(quotes(2, DAY2, DAY3), prices) == 1
-    assert one.append_new(quotes(3, DAY1), prices) == 0
+    assert append_new(two, quotes(2, DAY2, DAY3), prices, spark) == 1
+    assert append_new(one, quotes(3, DAY1), prices, spark) == 0
     # What breaks the contract would fail every audit of its day.
-    invalid = quotes(4, DAY1 - timedelta(1)).withColumn("price_usd", f.lit(-1))
-    assert one.append_new(invalid, prices) == 0
+    assert append_new(one, quotes(4, DAY1 - timedelta(1), price=-1), prices, spark) == 0
     rows = lake.query(
         "select date, price_usd, hour(fetched_at) h from wormhole.token_prices order by 1"
     ).to_pylist()
@@ -212,6 +211,14 @@ def test_a_cache_only_grows_and_keeps_its_clock(spark, lake) -> None:
     assert one.pin().days_with_rows() == []
     assert one.staged.changed() == {}
     assert one.table(spark, "token_prices").count() == 3
+    # A correction replaces the row of its key, and no other of its day.
+    other = quotes(5, DAY1).set_column(1, "origin_address", pa.array(["cd" * 32]))
+    assert append_new(two, other, prices, spark) == 1
+    assert append_new(one, quotes(6, DAY1, DAY3 + timedelta(1)), prices, spark, correct=True) == 1
+    rows = lake.query("select date, price_usd from wormhole.token_prices order by all").to_pylist()
+    assert [(row["date"], int(row["price_usd"])) for row in rows] == [
+        (DAY1, 5), (DAY1, 6), (DAY2, 1), (DAY3, 2), (DAY3 + timedelta(1), 6),
+    ]  # fmt: skip
 
 
 def test_spark_reads_and_writes_a_lake_that_was_relocated(settings, spark, lake, tmp_path) -> None:

@@ -62,7 +62,7 @@ def contract_rules(table: Table) -> list[Rule]:
             rules.append(
                 Rule(f"{column.name}_present", f"{column.name} IS NOT NULL", f"{column.name} is never null.")
             )
-        rules += _value_rules(column)
+        rules += value_rules(column)
     if table.time_column:
         rules.append(_date_rule(table.column(table.time_column)))
     return rules
@@ -79,7 +79,8 @@ def _date_rule(column: Column) -> Rule:
     )
 
 
-def _value_rules(column: Column) -> list[Rule]:
+def value_rules(column: Column) -> list[Rule]:
+    """Return the rules for the values of a column."""
     rules = []
     if column.values is not None:
         listed = ", ".join(literal(value) for value in column.values)

@@ -18,6 +18,16 @@ def literal(value: int | str) -> str:
     return str(value) if isinstance(value, int) else "'" + value.replace("'", "''") + "'"
 
 
+def same(left: str, right: str, *columns: str) -> str:
+    """Return the condition that two relations have the same values, none of them null, in columns."""
+    return " AND ".join(f"{left}.{column} = {right}.{column}" for column in columns)
+
+
+def alike(left: str, right: str, *columns: str) -> str:
+    """Return the same condition, where nulls are alike."""
+    return " AND ".join(f"{left}.{column} IS NOT DISTINCT FROM {right}.{column}" for column in columns)
+
+
 def names_read(query: str) -> set[str]:
     """Return what a query of this project selects from: tables, and its own common table expressions.
 

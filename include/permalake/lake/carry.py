@@ -12,14 +12,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, select
 
 from permalake.config import Settings
 from permalake.contracts import Table
 from permalake.contracts.namespaces import Namespaces
-from permalake.lake import catalog, leases, record, staging, task_files
+from permalake.lake import catalog, leases, record, task_files
 from permalake.lake.catalog import locations
 from permalake.lake.commit import change, move, record_publication
 from permalake.lake.counts import rows_per_day
@@ -30,9 +29,6 @@ from permalake.lake.replay import Moves, replay
 from permalake.lake.staged_tables import OpenStaging
 from permalake.lake.state import PUBLISHED, days
 from permalake.lake.task_files import WrittenFile
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,21 +74,6 @@ class CarryAttempt(OpenStaging):
     def published_days(self) -> list[date]:
         """The published days of start..end, in order."""
         return sorted(self._basis.days)
-
-    def stage(self, frame: DataFrame, contract: Table) -> None:
-        """Stage the rows of start..end of a carried table; files without a changed row stay as they are.
-
-        Raises:
-            PermalakeError: if a column is missing, or the staging is gone.
-        """
-        location = self._held.location(contract.name)
-        staging.bind(frame.sparkSession, self._settings, self.id)
-        name = staging.full_name(self.id, self.network, contract.name)
-        rows = staging.shape(frame, contract)
-        if rows_per_day(location, self.start, self.end):
-            staging.merge(rows, contract, name, self.start, self.end)
-        else:
-            staging.replace(rows, contract, name, self.start, self.end)
 
     def stage_files(self, files: Iterable[WrittenFile], changed: Mapping[str, Collection[date]]) -> None:
         """Replace the changed days of each table by files; a day without files has no rows then.

@@ -6,15 +6,12 @@ where somebody corrects them.
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from datetime import date
-from functools import reduce
-from typing import TYPE_CHECKING
 
 from permalake.config import Settings
-from permalake.contracts import QUARANTINE, Table
-from permalake.lake import record, staging, task_files
+from permalake.contracts import QUARANTINE
+from permalake.lake import record, task_files
 from permalake.lake.commit import commit_apart
 from permalake.lake.counts import rows_per_day
 from permalake.lake.database import Database
@@ -22,11 +19,8 @@ from permalake.lake.day_rows import DayRows
 from permalake.lake.record import AttemptRow
 from permalake.lake.task_files import WrittenFile
 
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
-
-log = logging.getLogger(__name__)
 Rewrite = Callable[[DayRows], Iterable[WrittenFile] | None]
+Addition = Callable[[DayRows], tuple[Iterable[WrittenFile], Collection[date]]]
 
 
 def quarantine(settings: Settings, database: Database, attempt: AttemptRow, rewrite: Rewrite) -> int:
@@ -46,84 +40,27 @@ def quarantine(settings: Settings, database: Database, attempt: AttemptRow, rewr
     return sum(counted.values())
 
 
-def append_new(
+def add(
     settings: Settings,
     database: Database,
     attempt: AttemptRow,
-    frame: DataFrame,
-    contract: Table,
     *,
-    correct: bool = False,
-) -> int:
-    """Add the rows of ``frame`` whose key is new to the table; return how many.
+    table: str,
+    span: tuple[date, date],
+    addition: Addition,
+) -> None:
+    """Add files of the days of ``span`` to a table.
 
-    With ``correct`` the others replace the rows of their key and date. Rows that break the table's contract
-    are left out: once stored, they would fail the audit of their day for ever.
+    ``addition`` is given the rows of these days, and returns the files with the days whose rows they replace.
     """
-    from pyspark.sql import functions as f
 
-    spark = frame.sparkSession
-    name = staging.full_name(attempt.attempt_id, attempt.network, contract.name)
-    staging.bind(spark, settings, attempt.attempt_id)
-    rows = staging.shape(frame, contract).dropDuplicates(list(contract.key)).persist()
-    valid = _keeps(contract)
-    day = f.when(valid, f.col("date"))
-    seen = rows.agg(f.min(day), f.max(day), f.count_if(~valid)).first()
-    if seen and seen[2]:
-        log.warning("%s: %d rows left out that break the table's contract", contract.name, seen[2])
-    if seen is None or seen[0] is None:
-        rows.unpersist()
-        return 0
-    sound, added = rows.where(valid), 0
+    def write(published: str) -> None:
+        written, replaced = addition(DayRows(published, *span))
+        if files := {file.facts["path"]: file.data_file for file in written}:
+            belongs = replaced.__contains__
+            task_files.replace_days(settings, attempt, table, files, span=span, belongs=belongs)
 
-    def write(_published: str) -> None:
-        nonlocal added
-        # A key's date is always the same, so that the cost does not grow with the table.
-        old = spark.read.table(name).where(staging.span(seen[0], seen[1]))
-        new = sound.alias("new").join(old.alias("old"), _same_key(contract), "left_anti").persist()
-        try:
-            added = new.count()
-            if correct:
-                staging.update(sound, contract, name)
-            if added:
-                staging.append(new, contract, name)
-        finally:
-            new.unpersist()
-
-    try:
-        commit_apart(settings, database, attempt, contract.name, kind="cache", write=write)
-    finally:
-        rows.unpersist()
-    return added
-
-
-def _keeps(contract: Table) -> Column:
-    """Return whether a row keeps to the rules of each column."""
-    from pyspark.sql import functions as f
-
-    kept = f.lit(True)
-    for column in contract.columns:
-        value = f.col(column.name)
-        rules = [value.isNotNull()]
-        if column.pattern:
-            rules.append(value.rlike(column.pattern))
-        if column.values:
-            rules.append(value.isin(*column.values))
-        if column.minimum is not None:
-            rules.append(value >= column.minimum)
-        if column.maximum is not None:
-            rules.append(value <= column.maximum)
-        kept &= f.coalesce(reduce(lambda left, right: left & right, rules), f.lit(False)) | (
-            f.lit(not column.required) & value.isNull()
-        )
-    return kept
-
-
-def _same_key(contract: Table) -> Column:
-    from pyspark.sql import functions as f
-
-    equal = [f.col(f"new.{name}").eqNullSafe(f.col(f"old.{name}")) for name in contract.key]
-    return reduce(lambda left, right: left & right, equal)
+    commit_apart(settings, database, attempt, table, kind="cache", write=write)
 
 
 def _record_quarantined(database: Database, attempt: AttemptRow, counted: dict[date, int]) -> None:

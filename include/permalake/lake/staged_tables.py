@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import date
 from typing import TYPE_CHECKING
 
 from permalake.config import Settings
@@ -10,6 +11,7 @@ from permalake.contracts import Table
 from permalake.lake import record, side_tables, staging
 from permalake.lake.catalog import open_table
 from permalake.lake.held import LeasedAttempt
+from permalake.lake.side_tables import Addition
 from permalake.lake.staged_files import StagedFiles
 from permalake.lake.staged_state import StagedState
 from permalake.lake.task_files import FileTarget
@@ -69,13 +71,12 @@ class OpenStaging(StagedTables):
         held = self._held.locations()
         return [FileTarget.of(open_table(held[one.name]), one.name, one.sort) for one in contracts]
 
-    def append_new(self, frame: DataFrame, contract: Table, *, correct: bool = False) -> int:
-        """Add the rows whose key is new to a side table, seen by readers at once; return how many were new.
+    def add(self, table: str, span: tuple[date, date], addition: Addition) -> None:
+        """Add files of any days to a side table, seen by readers at once.
 
-        With ``correct`` the others replace the stored rows of their key. The rows of side tables such as
-        ``token_prices`` may be of any date.
+        ``addition`` is given the rows of the days of ``span`` as they are published, and returns the files
+        with the days whose rows they replace. It is called again if another process published the table
+        meanwhile.
         """
-        self._held.location(contract.name)
-        return side_tables.append_new(
-            self._settings, self._database, self._row, frame, contract, correct=correct
-        )
+        self._held.location(table)
+        side_tables.add(self._settings, self._database, self._row, table=table, span=span, addition=addition)

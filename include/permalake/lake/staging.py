@@ -74,39 +74,3 @@ def span(start: date, end: date) -> Column:
 def replace(frame: DataFrame, contract: Table, name: str, start: date, end: date) -> None:
     """Replace the rows of start..end in the table ``name`` by those of ``frame``; an empty frame deletes."""
     arrange(frame, contract).writeTo(name).overwrite(span(start, end))
-
-
-def merge(frame: DataFrame, contract: Table, name: str, start: date, end: date) -> None:
-    """Make start..end of the table ``name`` hold the rows of ``frame``; only files with a changed row change.
-
-    The contract's key distinguishes rows.
-    """
-    from pyspark.sql import functions as f
-
-    spark, key = frame.sparkSession, list(contract.key)
-    new = frame.localCheckpoint()
-    old = spark.read.table(name).where(span(start, end)).select(*new.columns)
-    gone = old.join(new.select(*key), key, "left_anti")
-    changed = new.exceptAll(old).withColumn("_gone", f.lit(False))
-    source = changed.unionByName(gone.withColumn("_gone", f.lit(True))).localCheckpoint()
-    if source.isEmpty():
-        return
-    same = " AND ".join(f"{name}.{column} = source.{column}" for column in key)
-    merging = source.alias("source").mergeInto(name, f.expr(same))
-    merging.whenMatched(
-        f.col("source._gone")
-    ).delete().whenMatched().updateAll().whenNotMatched().insertAll().merge()
-
-
-def update(frame: DataFrame, contract: Table, name: str) -> None:
-    """Replace the rows of the table ``name`` that have the key of a row of ``frame``."""
-    from pyspark.sql import functions as f
-
-    same = " AND ".join(f"{name}.{column} = source.{column}" for column in (*contract.key, "date"))
-    source = frame.localCheckpoint().alias("source")
-    source.mergeInto(name, f.expr(same)).whenMatched().updateAll().merge()
-
-
-def append(frame: DataFrame, contract: Table, name: str) -> None:
-    """Add rows of any day."""
-    arrange(frame, contract).writeTo(name).append()

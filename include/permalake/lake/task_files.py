@@ -193,17 +193,30 @@ def register(
         by_table[file.table][file.facts["path"]] = file.data_file
 
     def replace(name: str) -> None:
-        catalog = open_catalog(settings, attempt.attempt_id)
-        try:
-            table = catalog.load_table((attempt.network, name))
-            present = files(table, days_between(attempt.start, attempt.end))
-            replaced = {file.file_path: file for file in present if tables[name](day_of(file))}
-            exchange(table, replaced, by_table[name])
-        finally:
-            catalog.close()
+        span = attempt.start, attempt.end
+        replace_days(settings, attempt, name, by_table[name], span=span, belongs=tables[name])
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         list(pool.map(replace, tables))
+
+
+def replace_days(
+    settings: Settings,
+    attempt: AttemptRow,
+    name: str,
+    written: dict[str, DataFile],
+    *,
+    span: tuple[date, date],
+    belongs: Belongs,
+) -> None:
+    """Put files, by path, into a staged table in the place of those of the days of a span that belong."""
+    catalog = open_catalog(settings, attempt.attempt_id)
+    try:
+        table = catalog.load_table((attempt.network, name))
+        present = files(table, days_between(*span))
+        exchange(table, {file.file_path: file for file in present if belongs(day_of(file))}, written)
+    finally:
+        catalog.close()
 
 
 @dataclass(frozen=True, slots=True)

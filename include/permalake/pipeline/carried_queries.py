@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +10,10 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from permalake.contracts import Table
+from permalake.contracts.sql_functions import SqlFunction
 from permalake.engine.duckdb_engine import DuckDBEngine
 from permalake.engine.local_files import sendable
+from permalake.engine.rows import Relation
 from permalake.lake import CarryAttempt
 from permalake.lake.task_files import TaskFiles, WrittenFile
 from permalake.net import object_storage
@@ -53,14 +55,17 @@ class PublishedFiles:
 
 def stage_carried(
     attempt: CarryAttempt,
-    opened: Mapping[str, ds.Dataset],
+    opened: Mapping[str, Relation],
     make: Make,
     contracts: Mapping[str, Table],
     spark: Callable[[], SparkSession],
+    *,
+    functions: Sequence[SqlFunction] = (),
 ) -> None:
     """Stage the tables of ``contracts``; days whose rows are as published keep their files.
 
-    ``make`` works with what was ``opened``, in a task of the session that ``spark`` returns.
+    ``make`` works with what was ``opened``, in a task of the session that ``spark`` returns; its queries may
+    call ``functions``.
     """
     present = {
         _PRESENT.format(name): attempt.files.rows(name, attempt.start, attempt.end).scan()
@@ -68,7 +73,7 @@ def stage_carried(
     }
     targets, file_io = tuple(attempt.targets(contracts.values())), object_storage.file_io()
     files = {name: sendable(rows) for name, rows in {**opened, **present}.items()}
-    sent = QueriesOverFiles({}, files)
+    sent = QueriesOverFiles({}, files, functions)
 
     def work(share: TaskShare) -> tuple[list[WrittenFile], dict[str, set[date]]]:
         output = TaskFiles(targets, file_io)

@@ -7,8 +7,7 @@ import gc
 import logging
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -19,7 +18,7 @@ import psutil
 from permalake.config import load_settings
 from permalake.contracts.steps import Step, StepResult
 from permalake.errors import ConfigError, InvalidInputError, PermalakeError, line_of
-from permalake.lake import Attempt, CarryAttempt, PinnedAttempt
+from permalake.lake import Attempt, PinnedAttempt
 from permalake.lake.owner import end_with_owner
 from permalake.pipeline.announcements import announce
 from permalake.pipeline.domain import Domain, loaded
@@ -31,12 +30,9 @@ from permalake.spark.submit import is_local
 from permalake.transparency.signing import sign_published
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-    from permalake.contracts import Table
+    from pyspark.sql import SparkSession
 
 T = TypeVar("T")
-_STAGED_AT_ONCE = 4
 _OBJECTS_PER_COLLECTION = 50_000
 LOG = logging.getLogger("permalake")
 
@@ -274,16 +270,6 @@ def as_process(job: Callable[[], None]) -> None:
     except PermalakeError as error:
         sys.stderr.write(f"permalake: {error}\n")
         sys.exit(error.exit_code)
-
-
-def stage(
-    attempt: Attempt | CarryAttempt, frames: Mapping[str, DataFrame], contracts: Mapping[str, Table]
-) -> None:
-    """Stage independent tables, a few at once: small ones cost more in commits than in data."""
-    with ThreadPoolExecutor(_STAGED_AT_ONCE) as pool:
-        done = [pool.submit(attempt.stage, frame, contracts[name]) for name, frame in frames.items()]
-        for future in done:
-            future.result()
 
 
 def counted(attempt: Attempt, *tables: str) -> str:

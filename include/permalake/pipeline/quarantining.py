@@ -11,6 +11,7 @@ import pyarrow.dataset as ds
 
 from permalake.contracts import QUARANTINE
 from permalake.contracts.quarantine import RAW_LIMIT, whole_in_words
+from permalake.contracts.sql_text import alike
 from permalake.engine.local_files import sendable
 from permalake.lake import Attempt
 from permalake.lake.day_rows import DayRows
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _NEW, _PUBLISHED = "rejected", "published_rejected"
-_KEYS = " AND ".join(f"new.{name} IS NOT DISTINCT FROM old.{name}" for name in QUARANTINE.key)
+_KEYS = alike("new", "old", *QUARANTINE.key)
 _BOTH = f"FROM {_NEW} AS new FULL JOIN {_PUBLISHED} AS old ON {_KEYS}"
 _DIFFERENT = f"SELECT count(*) AS rows {_BOTH} WHERE new.date IS NULL OR old.date IS NULL OR " + " OR ".join(
     f"new.{name} IS DISTINCT FROM old.{name}"
@@ -51,7 +52,7 @@ def quarantine(attempt: Attempt, query: str, landed: Written, spark: Callable[[]
     changed.
     """
     days = f"date BETWEEN DATE '{attempt.start}' AND DATE '{attempt.end}'"
-    seen_at = datetime.now(UTC).replace(tzinfo=None)
+    seen_at = datetime.now(UTC)
     within = f"""
 SELECT source, origin, reason, {_HEAD} AS raw, date, min({_DETAIL}) AS detail,
        TIMESTAMP '{seen_at}' AS seen_at

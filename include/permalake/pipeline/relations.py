@@ -8,9 +8,12 @@ in memory (:class:`LocalQueries`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Protocol, TypeVar
+from datetime import date
+from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
 
 from permalake.contracts.sql_functions import SqlFunction
 from permalake.engine.duckdb_engine import DuckDBEngine
@@ -18,6 +21,7 @@ from permalake.engine.rows import Relation
 from permalake.pipeline.day_queries import QueriesOverFiles, names_in
 from permalake.spark.tasks import TaskShare
 
+_BATCH = 5_000
 S = TypeVar("S")
 
 
@@ -114,6 +118,25 @@ def shaped(batch: pa.RecordBatch, schema: pa.Schema) -> pa.Table:
 def count(relation: Relation) -> int:
     """Return the number of rows."""
     return relation.num_rows if isinstance(relation, pa.Table) else int(relation.count_rows())
+
+
+def dates_of(relation: Relation) -> set[date]:
+    """Return the days of the rows."""
+    batches = dataset(relation).to_batches(columns=["date"])
+    return {day for batch in batches for day in pc.unique(batch["date"]).to_pylist() if day is not None}
+
+
+def rows_where(relation: Relation, condition: pc.Expression | None = None) -> Iterator[dict[str, Any]]:
+    """Yield rows in their order, of which few are held at a time."""
+    for batch in dataset(relation).to_batches(
+        filter=condition, batch_size=_BATCH, batch_readahead=1, fragment_readahead=1
+    ):
+        yield from batch.to_pylist()
+
+
+def dataset(relation: Relation) -> ds.Dataset:
+    """Return the rows as a dataset."""
+    return ds.dataset(relation) if isinstance(relation, pa.Table) else relation
 
 
 def table(relation: Relation) -> pa.Table:

@@ -5,29 +5,35 @@ from __future__ import annotations
 import datetime as dt
 from collections import Counter
 
+import pyarrow as pa
 import pytest
-from pyspark.sql import Row
 
 from permalake.config import Settings
 from permalake.config.lake import LakeSettings
 from permalake.config.networks import WormholeSettings
 from permalake.config.services import ChainSettings
 from permalake.net.http import RetryPolicy
+from permalake.pipeline.day_landing import DayLanding
 from permalake.wormhole.codec.native_addresses import base58
 from permalake.wormhole.contracts.tables import CHAIN_ANSWERS
-from permalake.wormhole.enrich.chains import FOR_GOOD, AnswerCache, Chains
+from permalake.wormhole.enrich.chains import FOR_GOOD, Chains
 from permalake.wormhole.enrich.questions import TOO_NEW
 from permalake.wormhole.enrich.rpcs import rpcs
 from permalake.wormhole.reference import load_reference
+from permalake.wormhole.steps.answer_caches import answer_cache
+from permalake.wormhole.tables.chain_questions import SCHEMA
 from support.lakes import OpenLake
 from support.rpc_server import EvmChain, RefusalError, RpcServer, SolanaChain
 
 DAY, NEXT = dt.date(2024, 3, 18), dt.date(2024, 3, 19)
 HASTY = RetryPolicy(read=0.3, back_off=0.01, attempts=12, longest_pause=3)
 IMPATIENT = RetryPolicy(read=0.3, back_off=0.01, attempts=2, longest_pause=0, failures=2, rest=0.2)
-QUESTIONS = "chain int, question string, subject string, date date, tx_id string, at long"
 ALICE, ASSET = "0x" + "a1" * 20, "0x" + "55" * 20
 EMITTER = "0e" * 32
+
+
+def table(questions):
+    return pa.Table.from_pylist([dict(zip(SCHEMA.names, row, strict=True)) for row in questions], SCHEMA)
 
 
 def tx(number) -> str:
@@ -58,11 +64,10 @@ class Desk:
         self.lake = OpenLake(self.settings)
         self.attempt = self.lake.begin("wormhole", DAY, NEXT, "run")
         self.notes = []
-        self.cache = AnswerCache(
-            read=lambda session: self.attempt.table(session, CHAIN_ANSWERS.name),
-            add=lambda frame: self.attempt.append_new(frame, CHAIN_ANSWERS),
-            remark=lambda text, day=None: self.notes.append((text, day)),
+        self.cache = answer_cache(
+            spark, self.attempt, CHAIN_ANSWERS, lambda text, day=None: self.notes.append((text, day))
         )
+        self.days = DayLanding(spark, self.attempt.landing, None)
 
     def ask(self, server, chains, *questions, retry_policy=HASTY, again=False, recheck=False):
         """(chain, question, subject) -> address and symbol, of what is answered."""
@@ -70,16 +75,15 @@ class Desk:
             number: ChainSettings(rpc_url=f"{server.url}/{number}", rate_per_second=200) for number in chains
         }
         settings = self.settings.model_copy(update={"chains": sections})
-        frame = self.spark.createDataFrame(list(questions), QUESTIONS)
         with Chains(rpcs(settings, retry_policy), self.cache, again=again, recheck=recheck) as desk:
-            rows = desk.answers(self.spark, frame).toArrow().to_pylist()
+            rows = desk.answers(self.days, table(questions)).to_table().to_pylist()
         return {
             (row["chain"], row["question"], row["subject"]): (row["address"], row["symbol"]) for row in rows
         }
 
     def kept(self):
         """(question, subject, date) -> reason."""
-        rows = self.cache.read(self.spark).toArrow().to_pylist()
+        rows = self.cache.read(dt.date.min, dt.date.max).to_table().to_pylist()
         return {(row["question"], row["subject"], row["date"]): row["reason"] for row in rows}
 
 
@@ -148,10 +152,8 @@ def test_a_version_of_transactions_is_asked_again_once_it_is_known(desk, world, 
     world[1].transactions, world[1].versions = {name: (base58(b"\7" * 32), None)}, {name: 1}
     question = (1, "sender", f"1:{EMITTER}:{1:016d}", DAY, name, 0)
     row = {"chain": 1, "question": "sender", "subject": question[2], "told": 0, "reason": reason, "date": DAY}
-    rows = [Row(**row, address=None, symbol=None, name=None, decimals=None, asked_at=dt.datetime(2024, 1, 1))]
-    schema = "chain int, question string, subject string, told int, reason string, date date, "
-    schema += "address string, symbol string, name string, decimals int, asked_at timestamp"
-    desk.cache.add(desk.spark.createDataFrame(rows, schema))
+    row["asked_at"] = dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
+    desk.cache.add(pa.Table.from_pylist([row], CHAIN_ANSWERS.arrow))
     with RpcServer(world) as server:
         found = desk.ask(server, [1], question)
         assert found == ({question[:3]: (base58(b"\7" * 32), None)} if requests else {})
@@ -196,9 +198,8 @@ def test_a_node_that_is_down_leaves_its_questions_open_and_others_are_answered(d
             2: ChainSettings(rpc_url=f"{broken.url}/2", rate_per_second=200),
         }
         settings = desk.settings.model_copy(update={"chains": sections})
-        frame = desk.spark.createDataFrame(asked, QUESTIONS)
         with Chains(rpcs(settings, IMPATIENT), desk.cache) as chains:
-            rows = chains.answers(desk.spark, frame).toArrow().to_pylist()
+            rows = chains.answers(desk.days, table(asked)).to_table().to_pylist()
         assert [row["question"] for row in rows] == ["owner"]
         assert desk.notes == [
             (
@@ -225,7 +226,6 @@ def test_chains_without_an_rpc_are_remarked_by_day(desk, world) -> None:
 
 def test_no_question_no_request(desk, world) -> None:
     with RpcServer(world) as server:
-        frame = desk.spark.createDataFrame([], QUESTIONS)
         with Chains({}, desk.cache) as chains:
-            assert chains.answers(desk.spark, frame).isEmpty()
+            assert not chains.answers(desk.days, table([])).num_rows
         assert not server.requests

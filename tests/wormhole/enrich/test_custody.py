@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 
+import pyarrow as pa
 import pytest
 
 from permalake.config import Settings
@@ -11,11 +12,12 @@ from permalake.config.lake import LakeSettings
 from permalake.config.networks import WormholeSettings
 from permalake.config.services import ChainSettings
 from permalake.net.http import RetryPolicy
+from permalake.pipeline.day_landing import DayLanding
 from permalake.wormhole.contracts.custody_tables import TOKEN_CUSTODY
-from permalake.wormhole.enrich.chains import AnswerCache
 from permalake.wormhole.enrich.custody import Custody
 from permalake.wormhole.enrich.rpcs import rpcs
 from permalake.wormhole.reference import load_reference
+from permalake.wormhole.steps.answer_caches import answer_cache
 from support.lakes import OpenLake
 from support.rpc_server import EvmChain, RpcServer
 
@@ -26,6 +28,7 @@ LAST = 9_000_000 - 1
 A_DAY = 86_400 // 12
 PATIENT = RetryPolicy(read=3, back_off=0.01, attempts=12, longest_pause=3)
 IMPATIENT = RetryPolicy(read=3, back_off=0.01, attempts=2, longest_pause=0, failures=2, rest=0.2)
+HELD = pa.schema([("date", pa.date32()), ("origin_chain", pa.int32()), ("origin_address", pa.string())])
 WETH, USDC = "0x" + "c0" * 20, "0x" + "a0" * 20
 LATER = "fill in later with --only enrich"
 FORGOTTEN = "the node cannot read that block, an archive node can (JSON-RPC error -32000)"
@@ -46,24 +49,23 @@ class Desk:
         self.lake = OpenLake(self.settings)
         self.attempt = self.lake.begin("wormhole", FIRST, DAY, "run")
         self.notes = []
-        self.cache = AnswerCache(
-            read=lambda session: self.attempt.table(session, TOKEN_CUSTODY.name),
-            add=lambda frame: self.attempt.append_new(frame, TOKEN_CUSTODY),
-            remark=lambda text, day=None: self.notes.append((text, day)),
+        self.cache = answer_cache(
+            spark, self.attempt, TOKEN_CUSTODY, lambda text, day=None: self.notes.append((text, day))
         )
+        self.days = DayLanding(spark, self.attempt.landing, None)
 
     def ask(self, server, held, *, retry_policy=PATIENT, seconds=None, days=(FIRST, DAY)) -> None:
         sections = {2: ChainSettings(rpc_url=f"{server.url}/2", rate_per_second=500)}
         nodes = rpcs(self.settings.model_copy(update={"chains": sections}), retry_policy)
-        frame = self.spark.createDataFrame(held, "date date, origin_chain int, origin_address string")
+        rows = pa.table(dict(zip(HELD.names, zip(*held, strict=True), strict=True)), HELD)
         try:
-            Custody(nodes, self.cache, seconds=seconds).ask(self.spark, frame, days)
+            Custody(nodes, self.cache, seconds=seconds).ask(self.days, rows, days)
         finally:
             for node in nodes.values():
                 node.close()
 
     def kept(self):
-        rows = self.cache.read(self.spark).toArrow().to_pylist()
+        rows = self.cache.read(dt.date.min, dt.date.max).to_table().to_pylist()
         return sorted(rows, key=lambda row: (row["date"], row["origin_address"], row["asked_at"]))
 
     def told(self):

@@ -94,7 +94,9 @@ class World:
             None,
         )
         answers = AnswerCache(
-            lambda session: attempt.table(session, "chain_answers"), None, attempt.record.note
+            lambda first, last: attempt.files.rows("chain_answers", first, last).scan(),
+            None,
+            attempt.record.note,
         )
         with Chains(rpcs(settings), answers) as chains:
             days = DayLanding(

@@ -18,6 +18,7 @@ from permalake.config.services import PricesSettings
 from permalake.net.http import RetryPolicy, Service
 from permalake.net.refusals import Refusals
 from permalake.pipeline.day_landing import DayLanding
+from permalake.pipeline.side_rows import append_new
 from permalake.wormhole.contracts.tables import TOKEN_PRICES
 from permalake.wormhole.enrich.asked_prices import AskedPrices
 from permalake.wormhole.enrich.price_cache import LakeCache
@@ -95,7 +96,7 @@ class Desk:
         self.notes = []
         self.cache = LakeCache(
             read=lambda first, last: self.attempt.files.rows(TOKEN_PRICES.name, first, last).scan(),
-            add=lambda rows: self.attempt.append_new(spark.createDataFrame(rows), TOKEN_PRICES),
+            add=lambda rows: append_new(self.attempt, rows, TOKEN_PRICES, spark),
             memory=partial(AskedPrices, self.lake.database),
             remark=self.notes.append,
         )

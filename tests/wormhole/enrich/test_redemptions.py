@@ -13,13 +13,22 @@ from permalake.config.lake import LakeSettings
 from permalake.config.networks import WormholeSettings
 from permalake.config.services import ChainSettings
 from permalake.net.http import RetryPolicy
+from permalake.pipeline.day_landing import DayLanding
 from permalake.wormhole.contracts.redemption_tables import REDEMPTIONS
-from permalake.wormhole.enrich.chains import AnswerCache
 from permalake.wormhole.enrich.redemptions import Redemptions
 from permalake.wormhole.enrich.rpcs import rpcs
 from permalake.wormhole.reference import load_reference
 from permalake.wormhole.sources.operation_documents import reported_sides
-from permalake.wormhole.tables.redemptions import SENT, SENT_TRANSFER, news, reported_redemptions
+from permalake.wormhole.steps.answer_caches import answer_cache
+from permalake.wormhole.tables.redemptions import (
+    KEPT,
+    REPORTED,
+    REPORTED_SIDE,
+    SENT,
+    SENT_QUERY,
+    SENT_TRANSFER,
+    reported_redemptions,
+)
 from support import places
 from support.lakes import OpenLake
 from support.rpc_server import EvmChain, RpcServer
@@ -54,6 +63,14 @@ def operation(number, **target):
     return {"id": f"4/{EMITTER}/{number}", **({"targetChain": target} if target else {})}
 
 
+def told(days, file, sent, kept, evm):
+    """The news that a file of operations tells."""
+    sides = days.frames({REPORTED: reported_sides(days.spark, [str(file)])}, {REPORTED: REPORTED_SIDE})
+    query = reported_redemptions(evm, dt.datetime.now(dt.UTC))
+    given = {**sides.datasets, SENT: sent, KEPT: kept}
+    return days.results({"news": query}, {"news": REDEMPTIONS.arrow}, given)["news"]
+
+
 class Desk:
     """An attempt of a lake with transfers, and what is asked of it."""
 
@@ -65,11 +82,10 @@ class Desk:
         self.lake = OpenLake(self.settings)
         self.attempt = self.lake.begin("wormhole", DAY, NEXT, "run")
         self.notes = []
-        self.cache = AnswerCache(
-            read=lambda session: self.attempt.table(session, REDEMPTIONS.name),
-            add=lambda frame: self.attempt.append_new(frame, REDEMPTIONS),
-            remark=lambda text, day=None: self.notes.append((text, day)),
+        self.cache = answer_cache(
+            spark, self.attempt, REDEMPTIONS, lambda text, day=None: self.notes.append((text, day))
         )
+        self.days = DayLanding(spark, self.attempt.landing, None)
         rows = {"token_transfer_payload": [], "nft_transfer_payload": []}
         for number, bridge, chain in transfers:
             one = {"row_key": key(number), "target_chain": chain, "date": day_of(number)}
@@ -81,16 +97,14 @@ class Desk:
             }
             for n, _, _ in transfers
         ]
-        sent = sorted(query_rows(SENT, SENT_TRANSFER, rows), key=lambda row: row["row_key"])
-        self.sent = spark.createDataFrame(pa.Table.from_pylist(sent, SENT_TRANSFER))
+        sent = sorted(query_rows(SENT_QUERY, SENT_TRANSFER, rows), key=lambda row: row["row_key"])
+        self.sent = pa.Table.from_pylist(sent, SENT_TRANSFER)
 
     def report(self, *operations):
         """Store what operations tell; return how many rows are new."""
         file = self.folder / "operations.jsonl"
         file.write_text("".join(json.dumps(one) + "\n" for one in operations))
-        reported = reported_sides(self.spark, [str(file)])
-        rows = reported_redemptions(self.sent, reported, [2, 5])
-        return self.cache.add(news(rows, self.cache.read(self.spark)))
+        return self.cache.add(told(self.days, file, self.sent, self.cache.read(DAY, NEXT), [2, 5]))
 
     def ask(self, server, chains, *, again=False, retry_policy=PATIENT) -> None:
         sections = {
@@ -98,13 +112,13 @@ class Desk:
         }
         nodes = rpcs(self.settings.model_copy(update={"chains": sections}), retry_policy)
         try:
-            Redemptions(nodes, self.cache, again=again).ask(self.spark, self.sent, (DAY, NEXT))
+            Redemptions(nodes, self.cache, again=again).ask(self.days, self.sent, (DAY, NEXT))
         finally:
             for node in nodes.values():
                 node.close()
 
     def kept(self):
-        rows = self.cache.read(self.spark).toArrow().to_pylist()
+        rows = self.cache.read(dt.date.min, dt.date.max).to_table().to_pylist()
         return sorted(rows, key=lambda row: (row["row_key"], row["asked_at"]))
 
     def states(self):
@@ -187,15 +201,14 @@ def test_operations_tell_redemptions_and_a_later_one_stands_beside_the_first(spa
 
 def test_a_recorded_operation_is_kept_as_it_was_served(spark, tmp_path) -> None:
     session = spark.newSession()
-    told = json.loads(RECORDED.read_text())
-    chain, emitter, sequence = told["id"].split("/")
+    recorded = json.loads(RECORDED.read_text())
+    chain, emitter, sequence = recorded["id"].split("/")
     row_key = f"{chain}:{emitter}:{sequence:0>16}"
-    sent = session.createDataFrame(
-        [(row_key, DAY, 2, "token", "", 0)],
-        "row_key string, date date, target_chain int, bridge string, digest string, at long",
-    )
-    (row,) = reported_redemptions(sent, reported_sides(session, [str(RECORDED)]), [2]).toArrow().to_pylist()
-    target = told["targetChain"]
+    values = (row_key, DAY, 2, "token", "", 0)
+    sent = pa.Table.from_pylist([dict(zip(SENT_TRANSFER.names, values, strict=True))], SENT_TRANSFER)
+    days = DayLanding(session, str(tmp_path), None)
+    (row,) = told(days, RECORDED, sent, REDEMPTIONS.arrow.empty_table(), [2]).to_table().to_pylist()
+    target = recorded["targetChain"]
     (paid,) = target["balanceChanges"]
     assert row["redeemed_at"] == dt.datetime.fromisoformat(target["timestamp"])
     assert (row["target_tx_id"], row["status"]) == (target["transaction"]["txHash"], target["status"])

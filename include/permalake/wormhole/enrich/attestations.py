@@ -14,7 +14,9 @@ from permalake.lake.staged_tables import StagedTables
 from permalake.pipeline.relations import QueryRunner
 from permalake.wormhole.contracts.tables import ASSET_META_PAYLOAD, ATTESTED_TOKENS, MESSAGE_PUBLICATION
 from permalake.wormhole.tables import attested_tokens as made
-from permalake.wormhole.tables.carried_state import BEGINNING
+
+_BEGINNING = date(1969, 12, 31)
+"""The day before all days: a VAA without a time is of 1970-01-01."""
 
 
 class DayTables(Protocol):
@@ -58,7 +60,7 @@ def attested_records(
             waits to be carried, or the first one of the range.
     """
     state = tables.latest_before(ATTESTED_TOKENS.name, sound_before)
-    since = (state or BEGINNING) + timedelta(days=1)
+    since = (state or _BEGINNING) + timedelta(days=1)
     given: Mapping[str, Relation] = {
         made.STATE: tables.rows(ATTESTED_TOKENS.name, state, state)
         if state

@@ -12,6 +12,7 @@ rows never change, and the newest counts.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -20,10 +21,12 @@ from types import TracebackType
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, Row, SparkSession, Window
-from pyspark.sql import functions as F
+import pyarrow.compute as pc
 
-from permalake.wormhole.enrich.collector import Batch, Inquiry, collect
+from permalake.contracts.sql_text import literal, same
+from permalake.engine.rows import Relation
+from permalake.pipeline.relations import QueryRunner, dates_of, rows_where, table
+from permalake.wormhole.enrich.collector import Batch, Inquiry, Row, collect, counted
 from permalake.wormhole.enrich.questions import (
     NEWEST_VERSION,
     TOO_NEW,
@@ -36,16 +39,24 @@ from permalake.wormhole.tables.chain_questions import (
     NATIVE,
     OWNER,
     QUESTION,
+    QUESTIONS,
+    SCHEMA,
     SENDER,
     TOKEN,
     WRAPPED,
     WRAPPED_NFT,
+    among,
 )
+from permalake.wormhole.tables.enriched_tables import ANSWERS, KNOWN
 from permalake.wormhole.tables.reported_details import REPORTED
 
 FOR_GOOD = date(1969, 12, 31)
 """The date of facts; corrected ones lie before it."""
 _AT_ONCE = 500
+_FACTS, _OF_DAYS, _UNSETTLED, _UNTOLD = "stored_facts", "stored_of_days", "unsettled", "untold"
+_COUNTS = pa.schema(
+    [("date", pa.date32()), ("question", pa.string()), ("chain", pa.int32()), ("count", pa.int64())]
+)
 _STORED = ("address", "symbol", "name", "decimals", "reason")
 _UNKNOWN = {
     SENDER: "senders",
@@ -74,10 +85,10 @@ _ROWS = pa.schema(
 
 @dataclass(frozen=True)
 class AnswerCache:
-    """Access to a table of answers: how to read it, to add rows, and to note a remark (day None: all)."""
+    """Access to a table of answers: to read days, to add rows, and to note a remark (day None: all)."""
 
-    read: Callable[[SparkSession], DataFrame]
-    add: Callable[[DataFrame], int]
+    read: Callable[[date, date], Relation]
+    add: Callable[[Relation], int]
     remark: Callable[[str, date | None], None]
 
 
@@ -106,35 +117,40 @@ class Chains:
         self._clock = clock
         self._fact_day = FOR_GOOD
 
-    def answers(self, spark: SparkSession, questions: DataFrame) -> DataFrame:
+    def answers(self, runner: QueryRunner, questions: Relation) -> Relation:
         """Return rows of ``chain_answers`` for these questions (chain, question, subject, date, tx_id, at).
 
         What the source's API reported of their days is added. Unknown answers are requested. A chain without
         RPC, and the fault of one, are remarks, never errors.
         """
-        asked = questions.localCheckpoint()
-        days = asked.agg(F.min("date").alias("first"), F.max("date").alias("last")).first()
-        if days is None or days["first"] is None:
-            return self._cache.read(spark).limit(0)
-        inside = F.col("date").between(F.lit(days["first"]), F.lit(days["last"]))
-        near = (F.col("date") <= F.lit(FOR_GOOD)) | inside
-        self._fact_day = self._next_fact_day(spark) if self._recheck else FOR_GOOD
+        days = dates_of(questions)
+        if not days:
+            return KNOWN[ANSWERS].empty_table()
         if not self._stored:
-            self._fetch(spark, asked, near)
-        stored = self._cache.read(spark).where(near & (F.col("told") == 1))
-        mine = _newest(stored.join(asked.select(*QUESTION).distinct(), list(QUESTION), "left_semi"))
-        return mine.unionByName(stored.where(F.col("question") == REPORTED))
+            self._fetch(runner, questions, min(days), max(days))
+        known = self._known(questions, min(days), max(days))
+        return runner.results({ANSWERS: _NEWEST}, {ANSWERS: KNOWN[ANSWERS]}, known)[ANSWERS]
 
-    def _fetch(self, spark: SparkSession, asked: DataFrame, near: Column) -> None:
+    def _known(self, questions: Relation, first: date, last: date) -> dict[str, Relation]:
+        facts, of_days = self._cache.read(date.min, FOR_GOOD), self._cache.read(first, last)
+        return {QUESTIONS: questions, _FACTS: facts, _OF_DAYS: of_days}
+
+    def _fetch(self, runner: QueryRunner, questions: Relation, first: date, last: date) -> None:
         """Ask for what is not stored, and log what is asked again."""
-        unsettled = self._unsettled(asked, self._cache.read(spark).where(near)).localCheckpoint()
-        counted = {
-            (row["chain"], row["with_rpc"]): row["count"]
-            for row in unsettled.groupBy("chain", self._has_rpc().alias("with_rpc")).count().collect()
-        }
-        self._ask(spark, unsettled, {chain: count for (chain, mine), count in counted.items() if mine})
-        if not all(mine for _, mine in counted):
-            self._remark_untold(unsettled.where(~self._has_rpc()))
+        known = self._known(questions, first, last)
+        self._fact_day = _next_fact_day(runner, known[_FACTS]) if self._recheck else FOR_GOOD
+        mine = among("chain", self._rpcs)
+        rows = runner.results(
+            {
+                _UNSETTLED: _unsettled(again=self._again, recheck=self._recheck),
+                "mine": f"SELECT * FROM {_UNSETTLED} WHERE {mine} ORDER BY chain, {_ORDER}",
+                _UNTOLD: _untold(f"NOT {mine}"),
+            },
+            {"mine": SCHEMA, _UNTOLD: _COUNTS},
+            known,
+        )
+        self._ask(rows["mine"])
+        self._remark_untold(table(rows[_UNTOLD]).to_pylist())
 
     def close(self) -> None:
         """Close all connections."""
@@ -149,56 +165,26 @@ class Chains:
     ) -> None:
         self.close()
 
-    # -- What is known -------------------------------------------------------------------------------
-
-    def _has_rpc(self) -> Column:
-        return F.col("chain").isin(list(self._rpcs))
-
-    def _unsettled(self, asked: DataFrame, kept: DataFrame) -> DataFrame:
-        """Return the questions whose answer, or lack of one, is not stored."""
-        is_fact = F.col("date") <= F.lit(FOR_GOOD)
-        for_good = kept.where(is_fact & (F.col("told") == 1))
-        if self._recheck:
-            for_good = for_good.where(_is_whole())
-        kept = kept.where(~is_fact)
-        of_day = kept.where((F.col("told") == 1) | (F.lit(not self._again) & ~_is_outdated()))
-        return asked.join(for_good.select(*QUESTION), list(QUESTION), "left_anti").join(
-            of_day.select(*QUESTION, "date"), [*QUESTION, "date"], "left_anti"
-        )
-
-    def _next_fact_day(self, spark: SparkSession) -> date:
-        """Return the day before all stored facts, where corrected ones belong."""
-        facts = self._cache.read(spark).where(F.col("date") <= F.lit(FOR_GOOD))
-        first = facts.agg(F.min("date").alias("first")).first()
-        return first["first"] - timedelta(days=1) if first and first["first"] else FOR_GOOD
-
-    def _remark_untold(self, untold: DataFrame) -> None:
+    def _remark_untold(self, rows: Sequence[Row]) -> None:
         """Note a remark on each day with questions to chains that have no RPC."""
-        reported = self._cache.read(untold.sparkSession).where(F.col("question") == REPORTED)
-        senders = reported.select(F.lit(SENDER).alias("question"), "subject", "date")
-        left = untold.join(senders, ["question", "subject", "date"], "left_anti")
-        rows = (
-            left.groupBy("date", "question")
-            .agg(F.count("*").alias("count"), F.collect_set("chain").alias("chains"))
-            .collect()
-        )
         for day in sorted({row["date"] for row in rows}):
             of_day = [row for row in rows if row["date"] == day]
-            chains = sorted({chain for row in of_day for chain in row["chains"]})
-            counts = {row["question"]: row["count"] for row in of_day}
+            numbers = ", ".join(map(str, sorted({row["chain"] for row in of_day})))
+            counts = Counter[str]()
+            for row in of_day:
+                counts[row["question"]] += row["count"]
             unknown = ", ".join(f"{word} {counts[kind]}" for kind, word in _UNKNOWN.items() if kind in counts)
-            numbers = ", ".join(map(str, chains))
             self._cache.remark(f"chain details: no chains.ID.rpc_url of {numbers}; unknown: {unknown}", day)
 
     # -- What is asked -------------------------------------------------------------------------------
 
-    def _ask(self, spark: SparkSession, unsettled: DataFrame, counts: Mapping[int, int]) -> None:
+    def _ask(self, unsettled: Relation) -> None:
         """Ask all chains, store their answers, and remark what nobody answered."""
         inquiries = {
             chain: Inquiry(self._rpcs[chain], total, self._batches(chain, unsettled))
-            for chain, total in counts.items()
+            for chain, total in counted(unsettled, "chain").items()
         }
-        collect(inquiries, lambda rows: self._keep(spark, rows))
+        collect(inquiries, self._keep)
         for chain, inquiry in sorted(inquiries.items()):
             if left := inquiry.open:
                 self._cache.remark(
@@ -207,10 +193,9 @@ class Chains:
                     None,
                 )
 
-    def _batches(self, chain: int, unsettled: DataFrame) -> Iterator[Batch]:
+    def _batches(self, chain: int, unsettled: Relation) -> Iterator[Batch]:
         """Ask a chain the next questions of one kind, again and again."""
-        order = ("question", "tx_id", "at", "subject", "date")
-        rows = unsettled.where(F.col("chain") == chain).orderBy(*order).toLocalIterator()
+        rows = rows_where(unsettled, pc.field("chain") == chain)
         for kind, of_kind in groupby(rows, key=lambda row: row["question"]):
             for some in _chunks(of_kind):
                 asked = [Question(kind, own[0]["subject"], own[0]["tx_id"], own[0]["at"]) for own in some]
@@ -237,35 +222,67 @@ class Chains:
             rows += [{**values, "date": day} for day in days]
         return rows
 
-    def _keep(self, spark: SparkSession, rows: list[dict[str, Any]]) -> None:
+    def _keep(self, rows: list[Row]) -> None:
         facts = [row for row in rows if row["date"] <= FOR_GOOD]
         of_days = [row for row in rows if row["date"] > FOR_GOOD]
         for some in (facts, of_days):  # separately, as stored rows of all days in between are compared
             if some:
-                self._cache.add(spark.createDataFrame(pa.Table.from_pylist(some, schema=_ROWS)))
+                self._cache.add(pa.Table.from_pylist(some, schema=_ROWS))
 
 
-def _is_outdated() -> Column:
-    """Whether a lack of a sender is due to the version of Permalake that asked."""
-    reason = F.col("reason")
-    is_version = reason.startswith(TOO_NEW.removesuffix(str(NEWEST_VERSION))) & (reason != TOO_NEW)
-    return (F.col("question") == SENDER) & F.coalesce(is_version | (reason == WITHHELD), F.lit(False))
+def _next_fact_day(runner: QueryRunner, facts: Relation) -> date:
+    """Return the day before all stored facts, where corrected ones belong."""
+    query = f"SELECT min(date) AS date FROM {_FACTS}"
+    rows = runner.results({"first": query}, {"first": pa.schema([("date", pa.date32())])}, {_FACTS: facts})
+    [first] = table(rows["first"])["date"].to_pylist()
+    return first - timedelta(days=1) if first else FOR_GOOD
 
 
-def _is_whole() -> Column:
-    """Whether an answer has all that its question asks for."""
-    texts = F.col("symbol").isNotNull() & F.col("name").isNotNull()
-    described = F.col("question").isin(WRAPPED, WRAPPED_NFT, TOKEN)
-    counted = F.col("decimals").isNotNull() | (F.col("question") == WRAPPED_NFT)
-    return F.col("address").isNotNull() & (~described | (texts & counted))
+def _unsettled(*, again: bool, recheck: bool) -> str:
+    """Return the query of the questions whose answer, or lack of one, is not stored."""
+    lacks = "false" if again else f"NOT ({_OUTDATED})"
+    return f"""
+SELECT asked.* FROM {QUESTIONS} AS asked
+ANTI JOIN (SELECT * FROM {_FACTS} WHERE told = 1 AND {_WHOLE if recheck else "true"}) AS fact
+    ON {same("asked", "fact", *QUESTION)}
+ANTI JOIN (SELECT * FROM {_OF_DAYS} WHERE told = 1 OR {lacks}) AS answer
+    ON {same("asked", "answer", *QUESTION, "date")}
+"""
 
 
-def _newest(answers: DataFrame) -> DataFrame:
-    """Keep one answer per question, of a sender one per day: the newest."""
-    day = F.when(F.col("question") == SENDER, F.col("date"))
-    newest_first = Window.partitionBy(*QUESTION, day).orderBy(F.col("asked_at").desc(), "date")
-    ranked = answers.withColumn("rank", F.row_number().over(newest_first))
-    return ranked.where("rank = 1").drop("rank")
+def _untold(without_rpc: str) -> str:
+    """Return the query of the numbers of unsettled questions to chains without RPC."""
+    reported = f"SELECT * FROM {_OF_DAYS} WHERE question = '{REPORTED}'"
+    return f"""
+SELECT left_over.date, left_over.question, left_over.chain, count(*) AS count FROM {_UNSETTLED} AS left_over
+ANTI JOIN ({reported}) AS reported
+    ON left_over.question = '{SENDER}' AND {same("left_over", "reported", "subject", "date")}
+WHERE {without_rpc} GROUP BY ALL
+"""
+
+
+_ORDER = 'question, tx_id, "at", subject, date'
+_VERSION = TOO_NEW.removesuffix(str(NEWEST_VERSION))
+_OUTDATED = f"""question = '{SENDER}' AND coalesce(reason = {literal(WITHHELD)}
+    OR (starts_with(reason, {literal(_VERSION)}) AND reason <> {literal(TOO_NEW)}), false)"""
+"""Whether a lack of a sender is due to the version of Permalake that asked."""
+_WHOLE = f"""(address IS NOT NULL AND (question NOT IN ('{WRAPPED}', '{WRAPPED_NFT}', '{TOKEN}')
+    OR (symbol IS NOT NULL AND name IS NOT NULL
+        AND (decimals IS NOT NULL OR question = '{WRAPPED_NFT}'))))"""
+"""Whether an answer has all that its question asks for."""
+_NEWEST = f"""
+WITH stored AS (
+    SELECT * FROM {_FACTS} WHERE told = 1 UNION ALL SELECT * FROM {_OF_DAYS} WHERE told = 1
+), newest AS (
+    SELECT stored.* FROM stored SEMI JOIN {QUESTIONS} AS asked ON {same("stored", "asked", *QUESTION)}
+    QUALIFY row_number() OVER (
+        PARTITION BY chain, question, subject, CASE WHEN question = '{SENDER}' THEN date END
+        ORDER BY asked_at DESC, date
+    ) = 1
+)
+SELECT * FROM newest UNION ALL SELECT * FROM stored WHERE question = '{REPORTED}'
+"""
+"""One answer per question, of a sender one per day: the newest; and all that was reported."""
 
 
 def _chunks(rows: Iterable[Row]) -> Iterator[list[list[Row]]]:

@@ -14,6 +14,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from permalake.engine.rows import Relation
+from permalake.pipeline.relations import dataset
+
 SILENT_BATCHES = 3
 """Batches of questions without a single answer, after which a chain is left alone. One question that always
 fails leaves the others alone."""
@@ -84,6 +87,12 @@ class Inquiry:
             silent = 0 if batch.answered else silent + 1
             if self.node.is_down or silent >= SILENT_BATCHES:
                 return
+
+
+def counted(questions: Relation, chain: str) -> dict[int, int]:
+    """Return the number of questions to each chain, which a column names."""
+    batches = dataset(questions).to_batches(columns=[chain])
+    return dict(Counter(number for batch in batches for number in batch[chain].to_pylist()))
 
 
 def collect(inquiries: Mapping[int, Inquiry], store: Callable[[list[Row]], object]) -> None:

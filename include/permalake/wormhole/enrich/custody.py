@@ -12,20 +12,24 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from itertools import groupby, islice
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.sql import functions as F
+import pyarrow.compute as pc
 
+from permalake.contracts.sql_text import same
+from permalake.engine.rows import Relation
+from permalake.pipeline.relations import QueryRunner, rows_where
 from permalake.wormhole.contracts.custody_tables import KNOWN, NONE, TOKEN_CUSTODY, UNKNOWN
 from permalake.wormhole.enrich.chains import AnswerCache
-from permalake.wormhole.enrich.collector import Batch, Inquiry, collect
+from permalake.wormhole.enrich.collector import Batch, Inquiry, Row, collect, counted
 from permalake.wormhole.enrich.evm_custody import CustodyAnswer
 from permalake.wormhole.enrich.questions import ChainRpc
+from permalake.wormhole.tables.chain_questions import among
 
 _AT_ONCE = 500
-_TOKEN = ("date", "origin_chain", "origin_address")
+_HELD, _KEPT, _ASKED = "held_tokens", "kept_custody", "asked_tokens"
+_TOKEN = pa.schema([("date", pa.date32()), ("origin_chain", pa.int32()), ("origin_address", pa.string())])
 _ROWS = pa.schema([field.with_nullable(True) for field in TOKEN_CUSTODY.arrow])
 
 
@@ -62,38 +66,35 @@ class Custody:
         self._seconds = seconds
         self._clock = clock
 
-    def ask(self, spark: SparkSession, held: DataFrame, days: tuple[date, date]) -> None:
+    def ask(self, runner: QueryRunner, held: Relation, days: tuple[date, date]) -> None:
         """Store the balances of the tokens of these days (rows of ``tvl_daily``) that are not known yet.
 
         A chain without an RPC is not asked, and the fault of one is a remark, never an error.
         """
         if not self._rpcs:
             return
-        inside = F.col("date").between(*map(F.lit, days))
-        final = self._cache.read(spark).where(inside & (F.col("status") != UNKNOWN)).select(*_TOKEN)
-        mine = held.where(inside & F.col("origin_chain").isin(*self._rpcs)).select(*_TOKEN)
-        asked = mine.join(final, [*_TOKEN], "left_anti").localCheckpoint()
-        counted = {
-            row["origin_chain"]: row["count"] for row in asked.groupBy("origin_chain").count().collect()
-        }
-        if not counted:
-            return
+        first, last = days
+        query = f"""
+SELECT held.date, held.origin_chain, held.origin_address FROM {_HELD} AS held
+ANTI JOIN (SELECT * FROM {_KEPT} WHERE status <> '{UNKNOWN}')
+    AS final ON {same("held", "final", *_TOKEN.names)}
+WHERE held.date BETWEEN DATE '{first}' AND DATE '{last}' AND {among("held.origin_chain", self._rpcs)}
+ORDER BY held.date DESC, held.origin_address
+"""
+        given = {_HELD: held, _KEPT: self._cache.read(*days)}
+        asked = runner.results({_ASKED: query}, {_ASKED: _TOKEN}, given)[_ASKED]
         until = time.monotonic() + (math.inf if self._seconds is None else self._seconds)
         inquiries = {
             number: Inquiry(self._rpcs[number], total, self._batches(number, asked, until))
-            for number, total in counted.items()
+            for number, total in counted(asked, "origin_chain").items()
         }
-        collect(
-            inquiries,
-            lambda rows: self._cache.add(spark.createDataFrame(pa.Table.from_pylist(rows, schema=_ROWS))),
-        )
+        collect(inquiries, lambda rows: self._cache.add(pa.Table.from_pylist(rows, schema=_ROWS)))
         for number, inquiry in sorted(inquiries.items()):
             self._remark_open(number, inquiry)
 
-    def _batches(self, chain: int, asked: DataFrame, until: float) -> Iterator[Batch]:
+    def _batches(self, chain: int, asked: Relation, until: float) -> Iterator[Batch]:
         """Ask a chain of the next tokens of a day; after ``until`` no further day is begun."""
-        tokens = asked.where(F.col("origin_chain") == chain)
-        rows = tokens.orderBy(F.col("date").desc(), "origin_address").toLocalIterator()
+        rows = rows_where(asked, pc.field("origin_chain") == chain)
         begun: date | None = None
         for some in _chunks(rows):
             day = some[0]["date"]
@@ -121,10 +122,10 @@ def _chunks(rows: Iterator[Row]) -> Iterator[list[Row]]:
             yield some
 
 
-def _row(asked: Row, answer: CustodyAnswer, moment: int) -> dict[str, Any]:
+def _row(asked: Row, answer: CustodyAnswer, moment: int) -> Row:
     known = answer.balance is not None
     return {
-        **asked.asDict(),
+        **asked,
         "status": KNOWN if known else NONE if answer.none else UNKNOWN,
         "block": answer.block,
         "decimals": answer.decimals,

@@ -69,8 +69,7 @@ def enriched(
         ),
         {QUESTIONS: chain_questions.SCHEMA},
     )
-    answered = chains.answers(days.spark, asked.frame(days.spark, QUESTIONS))
-    answers = days.frames({made.ANSWERS: answered}, {made.ANSWERS: made.KNOWN[made.ANSWERS]}).datasets
+    answers = {made.ANSWERS: chains.answers(days, asked.dataset(QUESTIONS))}
     values = token_values(days, {**moved, **answers, ATTESTED: attested}, reference, sources)
     known = {
         **values.known,

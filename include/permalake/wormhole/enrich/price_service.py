@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from permalake.config.services import PricesSettings
+from permalake.contracts.sql_text import same
 from permalake.engine.rows import Relation
 from permalake.intervals import Span, joined, without
 from permalake.pipeline.relations import QueryRunner, table
@@ -41,7 +42,6 @@ from permalake.wormhole.tables.nearest_quotes import (
     WANT,
     WANTS,
     nearest,
-    same,
 )
 from permalake.wormhole.tables.used_quotes import SPAN, SPANS, STORED, spans, stored_near
 

@@ -10,21 +10,32 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from itertools import islice
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.sql import functions as F
+import pyarrow.compute as pc
 
+from permalake.engine.rows import Relation
+from permalake.pipeline.relations import QueryRunner, rows_where, table
 from permalake.wormhole.contracts.redemption_tables import COMPLETED, IN_FLIGHT, REDEMPTIONS, RPC
 from permalake.wormhole.enrich.chains import AnswerCache
-from permalake.wormhole.enrich.collector import Batch, Inquiry, collect
+from permalake.wormhole.enrich.collector import Batch, Inquiry, Row, collect, counted
 from permalake.wormhole.enrich.evm_redemptions import RedemptionAnswer, SentTransfer
 from permalake.wormhole.enrich.questions import ChainRpc
-from permalake.wormhole.tables.redemptions import news, unsettled, untold
+from permalake.wormhole.tables.redemptions import (
+    KEPT,
+    NEW,
+    NEWS,
+    SENT,
+    SENT_TRANSFER,
+    UNTOLD,
+    UNTOLD_TRANSFERS,
+    unsettled,
+)
 
 _AT_ONCE = 200
 """Transfers in one search for logs: nodes bound the alternatives of a topic."""
+_UNSETTLED = "unsettled"
 _ROWS = pa.schema([field.with_nullable(True) for field in REDEMPTIONS.arrow])
 
 
@@ -58,41 +69,38 @@ class Redemptions:
         self._again = again
         self._clock = clock
 
-    def ask(self, spark: SparkSession, sent: DataFrame, days: tuple[date, date]) -> None:
+    def ask(self, runner: QueryRunner, sent: Relation, days: tuple[date, date]) -> None:
         """Store what the target chains tell of these transfers, and remark of which nobody tells.
 
-        ``sent``: see :func:`~permalake.wormhole.tables.redemptions.sent_transfers`. A chain without an RPC,
-        and the fault of one, are remarks, never errors.
+        ``sent``: rows of :data:`~permalake.wormhole.tables.redemptions.SENT`. A chain without an RPC, and the
+        fault of one, are remarks, never errors.
         """
-        inside = F.col("date").between(*map(F.lit, days))
-        known = self._cache.read(spark).where(inside)
         if self._rpcs:
-            asked = unsettled(sent, known, again=self._again).where(F.col("target_chain").isin(*self._rpcs))
-            self._ask(spark, asked.localCheckpoint(), inside)
-        self._remark_untold(untold(sent, self._cache.read(spark).where(inside)))
+            self._ask(runner, sent, days)
+        given = {SENT: sent, KEPT: self._cache.read(*days)}
+        left = runner.results({UNTOLD: UNTOLD_TRANSFERS}, {UNTOLD: SENT_TRANSFER}, given)
+        self._remark_untold(left[UNTOLD])
 
-    def _ask(self, spark: SparkSession, asked: DataFrame, inside: Any) -> None:
-        counted = {
-            row["target_chain"]: row["count"] for row in asked.groupBy("target_chain").count().collect()
-        }
-        if not counted:
-            return
+    def _ask(self, runner: QueryRunner, sent: Relation, days: tuple[date, date]) -> None:
+        query = unsettled(self._rpcs, again=self._again)
+        given = {SENT: sent, KEPT: self._cache.read(*days)}
+        asked = runner.results({_UNSETTLED: query}, {_UNSETTLED: SENT_TRANSFER}, given)[_UNSETTLED]
         inquiries = {
             number: Inquiry(self._rpcs[number], total, self._batches(number, asked))
-            for number, total in counted.items()
+            for number, total in counted(asked, "target_chain").items()
         }
 
-        def store(rows: list[dict[str, Any]]) -> None:
-            known = self._cache.read(spark).where(inside)
-            self._cache.add(news(spark.createDataFrame(pa.Table.from_pylist(rows, schema=_ROWS)), known))
+        def store(rows: list[Row]) -> None:
+            given = {NEW: pa.Table.from_pylist(rows, schema=_ROWS), KEPT: self._cache.read(*days)}
+            self._cache.add(runner.results({"news": NEWS}, {"news": _ROWS}, given)["news"])
 
         collect(inquiries, store)
         for number, inquiry in sorted(inquiries.items()):
             self._remark_open(number, inquiry)
 
-    def _batches(self, chain: int, asked: DataFrame) -> Iterator[Batch]:
+    def _batches(self, chain: int, asked: Relation) -> Iterator[Batch]:
         """Ask a chain of the next transfers, again and again."""
-        rows = asked.where(F.col("target_chain") == chain).orderBy("at", "row_key").toLocalIterator()
+        rows = rows_where(asked, pc.field("target_chain") == chain)
         while some := list(islice(rows, _AT_ONCE)):
             answers = self._rpcs[chain].redemptions(
                 [SentTransfer(row["row_key"], row["bridge"], row["digest"], row["at"]) for row in some]
@@ -116,24 +124,20 @@ class Redemptions:
                 None,
             )
 
-    def _remark_untold(self, left: DataFrame) -> None:
-        rows = (
-            left.groupBy("date")
-            .agg(F.count("*").alias("count"), F.sort_array(F.collect_set("target_chain")).alias("chains"))
-            .orderBy("date")
-            .collect()
-        )
-        for row in rows:
-            numbers = ", ".join(map(str, row["chains"]))
-            transfers = f"{row['count']} transfer{'s' * (row['count'] > 1)}"
+    def _remark_untold(self, left: Relation) -> None:
+        rows = table(left)
+        for day in sorted(set(rows["date"].to_pylist())):
+            chains = rows.filter(pc.field("date") == day)["target_chain"].to_pylist()
+            numbers = ", ".join(map(str, sorted(set(chains))))
+            transfers = f"{len(chains)} transfer{'s' * (len(chains) > 1)}"
             self._cache.remark(
                 f"redemptions: not known of {transfers} to chains {numbers}; "
                 "neither operations nor chains.ID.rpc_url tell",
-                row["date"],
+                day,
             )
 
 
-def _row(chain: int, sent: Row, answer: RedemptionAnswer, moment: int) -> dict[str, Any]:
+def _row(chain: int, sent: Row, answer: RedemptionAnswer, moment: int) -> Row:
     return {
         "row_key": sent["row_key"],
         "target_chain": chain,

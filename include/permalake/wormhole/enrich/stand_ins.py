@@ -13,6 +13,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from permalake.config.services import PricesSettings
+from permalake.contracts.sql_text import same
 from permalake.engine.rows import Relation
 from permalake.pipeline.relations import QueryRunner, count
 from permalake.wormhole.enrich import price_providers
@@ -26,7 +27,6 @@ from permalake.wormhole.tables.nearest_quotes import (
     WANT,
     WANTED_COLUMNS,
     WANTS,
-    same,
 )
 
 _ASSET = ("asset_chain", "asset_address")

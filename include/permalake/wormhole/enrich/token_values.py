@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from permalake.config import Settings
 from permalake.config.services import PricesSettings
+from permalake.contracts.sql_text import same
 from permalake.engine.rows import Relation
 from permalake.pipeline.relations import QueryRunner, table
 from permalake.wormhole.contracts.value_reasons import DENIED
@@ -34,7 +35,6 @@ from permalake.wormhole.tables.nearest_quotes import (
     WANTS,
     compared,
     quoted,
-    same,
     unpriced,
 )
 from permalake.wormhole.tables.token_metadata import ENTRIES, ENTRY, completed

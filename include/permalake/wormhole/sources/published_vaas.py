@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import date
-from functools import reduce
 
+import pyarrow.dataset as ds
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from permalake.contracts.steps import MIRRORED
+from permalake.net import object_storage
 from permalake.spark.frames import of_rows
 from permalake.transparency.landed import LandedDay, LandedDays
 from permalake.wormhole.contracts import WORMHOLE_TABLES
@@ -72,17 +73,21 @@ class PublishedVaas:
 
     def taken(self, table: str) -> DataFrame:
         """Return the rows of a table as they were signed."""
-        contract = WORMHOLE_TABLES[table]
-        names = [name for name in contract.names if name not in contract.first_value]
-        schema = contract.spark
-        empty = of_rows(self.spark, [], schema).select(*names)
+        schema = WORMHOLE_TABLES[table].spark
         files = [file for day in self._days if (file := day.file(table))]
-        frames = [self.spark.read.schema(schema).parquet(file).select(*names) for file in files]
-        return reduce(DataFrame.unionByName, frames, empty)
+        if not files:
+            return of_rows(self.spark, [], schema)
+        return self.spark.read.schema(schema).parquet(*files)
 
     @property
     def _origins(self) -> str:
         return ", ".join(sorted({day.origin for day in self._days}))
+
+
+def signed_rows(days: Iterable[LandedDay], table: str) -> ds.Dataset:
+    """Return the rows of a table as they were signed."""
+    files = [file for day in days if (file := day.file(table))]
+    return object_storage.parquet_files(files, WORMHOLE_TABLES[table].arrow)
 
 
 def landed_between(landed: LandedDays, start: date, end: date) -> list[LandedDay]:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import date
-from functools import partial
-
-from pyspark.sql import DataFrame
 
 from permalake.engine.rows import Relation
 from permalake.lake import CarryAttempt
-from permalake.pipeline import jobs
+from permalake.pipeline.carried_queries import stage_carried
 from permalake.pipeline.day_landing import DayLanding
 from permalake.pipeline.day_queries import DayQueries
 from permalake.pipeline.jobs import StepContext
@@ -28,11 +25,9 @@ from permalake.wormhole.steps.quotes import asking, price_cache, store_used
 from permalake.wormhole.tables import amount_queries
 from permalake.wormhole.tables import tvl_daily as tvl
 from permalake.wormhole.tables.attested_tokens import ATTESTED_TOKENS, STATE
-from permalake.wormhole.tables.carried_state import latest_before
-from permalake.wormhole.tables.nearest_quotes import COUNTING, NEAREST, PRICED, WANT, WANTED, WANTS
+from permalake.wormhole.tables.nearest_quotes import COUNTING, NEAREST, PRICED, WANT, WANTS
 from permalake.wormhole.tables.used_attestations import ATTESTED, BEFORE, OUTDATED, OUTDATED_DAY
 
-_HELD, _COUNTING = "held_tokens", "counting_quotes"
 _CUSTODY_SECONDS = 600.0
 """How long custody may hold up the publication of the carried tables; the newest day may take longer."""
 
@@ -42,7 +37,6 @@ def stage(context: StepContext, attempt: CarryAttempt) -> Mapping[date, str]:
 
     Quotes at the days' ends that ``token_prices`` lacks are asked for, and kept there.
     """
-    published = partial(attempt.published, context.spark)
     settings = context.work.settings
     functions = amount_queries.functions(settings.wormhole.reference if settings.wormhole else None)
     days = DayLanding(
@@ -50,37 +44,45 @@ def stage(context: StepContext, attempt: CarryAttempt) -> Mapping[date, str]:
         attempt.landing,
         lambda name: attempt.files.published_rows(name, attempt.start, attempt.end).scan(),
     )
-    columns = WORMHOLE_TABLES["attested_tokens"].arrow
-    attestations = days.queries(
-        DayQueries({ATTESTED: ATTESTED_TOKENS}, WORMHOLE_TABLES, {STATE: _attested_before(attempt)}),
-        {ATTESTED: columns},
-    )
-    attested = attestations.frame(context.spark, ATTESTED)
-    state = latest_before(published("tvl_daily"), attempt.start)
     landed = days.queries(
-        DayQueries({"flows": tvl.FLOWS, "dates": tvl.DATES}, WORMHOLE_TABLES, functions=functions),
-        {"flows": tvl.FLOW, "dates": tvl.DATE},
+        DayQueries(
+            {
+                ATTESTED: ATTESTED_TOKENS,
+                tvl.FLOWS: tvl.FLOWS_QUERY,
+                tvl.DATES: tvl.DATES_QUERY,
+                tvl.HELD: tvl.BALANCES,
+            },
+            WORMHOLE_TABLES,
+            {STATE: _before(attempt, "attested_tokens"), tvl.STATE: _before(attempt, "tvl_daily")},
+            functions,
+        ),
+        {ATTESTED: WORMHOLE_TABLES["attested_tokens"].arrow, tvl.HELD: tvl.BALANCE},
     )
-    flows, dates = (landed.frame(context.spark, name) for name in ("flows", "dates"))
-    held = tvl.balances(flows, state, dates).localCheckpoint()
+    attested, held = landed.dataset(ATTESTED), landed.dataset(tvl.HELD)
     if (copied := landed_days(context)) is not None:
-        values = tvl.as_signed(held, copied_values(context, copied, attempt.start, attempt.end))
+        values = tvl.AS_SIGNED
+        quotes: Mapping[str, Relation] = {
+            tvl.SIGNED: copied_values(context, copied, attempt.start, attempt.end)
+        }
     else:
         priced = _priced(context, attempt, days, held)
         store_used(context, attempt, days, [priced], context.report)
-        counting = {_COUNTING: f"SELECT * FROM {PRICED} WHERE {COUNTING}"}
-        quotes = days.landed(counting, {_COUNTING: NEAREST}, {PRICED: priced})
-        values = tvl.tvl_daily(held, quotes.frame(context.spark, _COUNTING))
-    jobs.stage(attempt, {"attested_tokens": attested, "tvl_daily": values}, WORMHOLE_TABLES)
-    _ask_custody(context, attempt, held)
+        counting = {tvl.QUOTED: f"SELECT * FROM {PRICED} WHERE {COUNTING}"}
+        values = tvl.TVL_DAILY
+        quotes = days.results(counting, {tvl.QUOTED: NEAREST}, {PRICED: priced})
+    made = {"attested_tokens": f"SELECT * FROM {ATTESTED}", "tvl_daily": values}
+    stage_carried(
+        attempt,
+        {ATTESTED: attested, tvl.HELD: held, **quotes},
+        lambda _: made,
+        {name: WORMHOLE_TABLES[name] for name in made},
+        lambda: context.spark,
+        functions=functions,
+    )
+    _ask_custody(context, attempt, days, held)
     then = attempt.files.published_rows("attested_tokens", attempt.start, attempt.end).scan()
     outdated = days.queries(
-        DayQueries(
-            {"outdated": OUTDATED},
-            WORMHOLE_TABLES,
-            {**attestations.datasets, BEFORE: then},
-            functions,
-        ),
+        DayQueries({"outdated": OUTDATED}, WORMHOLE_TABLES, {ATTESTED: attested, BEFORE: then}, functions),
         {"outdated": OUTDATED_DAY},
     )
     return {
@@ -89,32 +91,31 @@ def stage(context: StepContext, attempt: CarryAttempt) -> Mapping[date, str]:
     }
 
 
-def _attested_before(attempt: CarryAttempt) -> Relation:
-    """Return the published ``attested_tokens`` of the latest day before the attempt's."""
-    files, name = attempt.files, "attested_tokens"
+def _before(attempt: CarryAttempt, name: str) -> Relation:
+    """Return the published rows of a carried table of the latest day before the attempt's."""
+    files = attempt.files
     latest = files.latest_before(name)
     if latest is None:
         return WORMHOLE_TABLES[name].arrow.empty_table()
     return files.published_rows(name, latest, latest).scan()
 
 
-def _ask_custody(context: StepContext, attempt: CarryAttempt, held: DataFrame) -> None:
+def _ask_custody(context: StepContext, attempt: CarryAttempt, days: DayLanding, held: Relation) -> None:
     """Store what the bridges held of these tokens; what takes too long waits for ``--only enrich``."""
     if context.arguments.stored:
         context.report("custody: no chain is asked (--stored)")
         return
-    cache = answer_cache(attempt, TOKEN_CUSTODY, lambda text, _: context.report(text))
+    cache = answer_cache(context.spark, attempt, TOKEN_CUSTODY, lambda text, _: context.report(text))
     with opened(context.work.settings) as nodes:
-        Custody(nodes, cache, seconds=_CUSTODY_SECONDS).ask(context.spark, held, (attempt.start, attempt.end))
+        Custody(nodes, cache, seconds=_CUSTODY_SECONDS).ask(days, held, (attempt.start, attempt.end))
 
 
-def _priced(context: StepContext, attempt: CarryAttempt, days: DayLanding, held: DataFrame) -> Relation:
+def _priced(context: StepContext, attempt: CarryAttempt, days: DayLanding, held: Relation) -> Relation:
     """Return the quote nearest to each day's end of the tokens held then."""
     settings = context.work.settings
     cache = price_cache(context, attempt, context.report)
     reference = load_reference(settings.wormhole.reference if settings.wormhole else None)
-    moments = days.frames({_HELD: held.select(*WANTED)}, {_HELD: WANT}).datasets
-    given = {**moments, **reference_tokens(reference)}
-    wants = days.results({WANTS: priceable(_HELD)}, {WANTS: WANT}, given)[WANTS]
+    given = {tvl.HELD: held, **reference_tokens(reference)}
+    wants = days.results({WANTS: priceable(tvl.HELD)}, {WANTS: WANT}, given)[WANTS]
     providers = price_providers.providers(settings, cache, asking(context, again=False))
     return price_providers.priced(days, providers, wants, settings.prices)

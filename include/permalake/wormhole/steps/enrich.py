@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-
-from pyspark.sql import functions as F
+from datetime import UTC, datetime
 
 from permalake.contracts.steps import StepResult
 from permalake.errors import PermalakeError
@@ -14,6 +13,7 @@ from permalake.pipeline.day_landing import DayLanding
 from permalake.pipeline.day_queries import DayQueries, stage_queries
 from permalake.pipeline.jobs import StepArguments, StepContext
 from permalake.pipeline.mirrored_days import landed_days
+from permalake.pipeline.relations import dates_of
 from permalake.wormhole.contracts import WORMHOLE_TABLES
 from permalake.wormhole.contracts.custody_tables import TOKEN_CUSTODY
 from permalake.wormhole.contracts.redemption_tables import REDEMPTIONS
@@ -33,7 +33,16 @@ from permalake.wormhole.steps.answer_caches import answer_cache
 from permalake.wormhole.steps.copied import stage_copied
 from permalake.wormhole.steps.quotes import asking, price_cache, store_used
 from permalake.wormhole.tables import amount_queries
-from permalake.wormhole.tables.redemptions import SENT, SENT_TRANSFER, in_flight, news, reported_redemptions
+from permalake.wormhole.tables.redemptions import (
+    KEPT,
+    REPORTED,
+    REPORTED_SIDE,
+    SENT,
+    SENT_QUERY,
+    SENT_TRANSFER,
+    TRANSFERS_IN_FLIGHT,
+    reported_redemptions,
+)
 
 
 def run(context: StepContext) -> StepResult:
@@ -54,7 +63,7 @@ def _staged(context: StepContext, attempt: Attempt) -> StepResult:
     # A run that starts here fills in: what is stored as "none" is requested again. A forced run from the top
     # builds from what is stored, and asks for nothing that is settled.
     again = MESSAGE_PUBLICATION.name not in attempt.staged.changed() and not arguments.stored
-    answers = answer_cache(attempt, CHAIN_ANSWERS, attempt.record.note)
+    answers = answer_cache(spark, attempt, CHAIN_ANSWERS, attempt.record.note)
     waiting = context.work.carries.waiting(arguments.network)
     nodes = rpcs(settings)
     context.report(f"enrich {arguments}: {_asked(arguments, again=again)}")
@@ -76,7 +85,7 @@ def _staged(context: StepContext, attempt: Attempt) -> StepResult:
         if not arguments.stored:
             _redeem(context, attempt, days, nodes, again=again)
         if again:
-            _ask_custody(context, attempt, nodes)
+            _ask_custody(context, attempt, days, nodes)
     quotes = store_used(context, attempt, days, enrichment.quotes, attempt.record.note)
     reference = settings.wormhole.reference if settings.wormhole else None
     queries = DayQueries(
@@ -112,15 +121,14 @@ def _redeem(
     A run that fills in asks the source again for days with transfers in flight.
     """
     arguments, spark = context.arguments, context.spark
-    inside = F.col("date").between(F.lit(arguments.start), F.lit(arguments.end))
-    transfers = days.queries(DayQueries({"sent": SENT}, WORMHOLE_TABLES), {"sent": SENT_TRANSFER})
-    sent = transfers.frame(spark, "sent")
-    cache = answer_cache(attempt, REDEMPTIONS, attempt.record.note)
+    transfers = days.queries(DayQueries({SENT: SENT_QUERY}, WORMHOLE_TABLES), {SENT: SENT_TRANSFER})
+    cache = answer_cache(spark, attempt, REDEMPTIONS, attempt.record.note)
     section = wormhole_source.section(context.work.settings)
     if again and wormhole_source.is_live(section):
-        left = in_flight(sent, cache.read(spark).where(inside)).select("date").distinct().collect()
+        known = {**transfers.datasets, KEPT: cache.read(arguments.start, arguments.end)}
+        left = days.results({"left": TRANSFERS_IN_FLIGHT}, {"left": SENT_TRANSFER}, known)["left"]
         try:
-            late = wormhole_source.ask_again(context.work.settings, section, [row["date"] for row in left])
+            late = wormhole_source.ask_again(context.work.settings, section, sorted(dates_of(left)))
         except PermalakeError as error:
             attempt.record.note(f"redemptions: {error}")
         else:
@@ -129,13 +137,26 @@ def _redeem(
     reported = wormhole_source.redemptions(spark, context.work.settings, section, asked)
     if reported is not None:
         chains = load_reference(section.reference).chains
-        evm = [number for number, chain in chains.items() if chain.family == "evm"]
-        cache.add(news(reported_redemptions(sent, reported, evm), cache.read(spark).where(inside)))
-    Redemptions(nodes, cache, again=again).ask(spark, sent, (arguments.start, arguments.end))
+        query = reported_redemptions(
+            [number for number, chain in chains.items() if chain.family == "evm"],
+            datetime.now(UTC),
+        )
+        given = {
+            **transfers.datasets,
+            **days.frames({REPORTED: reported}, {REPORTED: REPORTED_SIDE}).datasets,
+            KEPT: cache.read(arguments.start, arguments.end),
+        }
+        cache.add(days.results({"news": query}, {"news": REDEMPTIONS.arrow}, given)["news"])
+    Redemptions(nodes, cache, again=again).ask(
+        days, transfers.dataset(SENT), (arguments.start, arguments.end)
+    )
 
 
-def _ask_custody(context: StepContext, attempt: Attempt, nodes: Mapping[int, ChainRpc]) -> None:
+def _ask_custody(
+    context: StepContext, attempt: Attempt, days: DayLanding, nodes: Mapping[int, ChainRpc]
+) -> None:
     """Store what the bridges held at the ends of days that were carried before; ``carry`` asks of others."""
-    cache = answer_cache(attempt, TOKEN_CUSTODY, attempt.record.note)
-    held = attempt.table(context.spark, TVL_DAILY.name)
-    Custody(nodes, cache).ask(context.spark, held, (context.arguments.start, context.arguments.end))
+    cache = answer_cache(context.spark, attempt, TOKEN_CUSTODY, attempt.record.note)
+    Custody(nodes, cache).ask(
+        days, days.rows(TVL_DAILY.name), (context.arguments.start, context.arguments.end)
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 from pyspark.sql import DataFrame
@@ -10,11 +11,13 @@ from permalake.contracts.steps import StepResult
 from permalake.lake import Attempt
 from permalake.net import object_storage
 from permalake.pipeline import jobs
+from permalake.pipeline.day_landing import DayLanding
 from permalake.pipeline.day_queries import DayQueries, stage_queries
 from permalake.pipeline.jobs import StepContext
 from permalake.pipeline.landing import LANDED_RECORD, Written
 from permalake.pipeline.mirrored_days import landed_days
 from permalake.pipeline.quarantining import quarantine
+from permalake.pipeline.side_rows import append_new
 from permalake.wormhole.contracts import WORMHOLE_TABLES
 from permalake.wormhole.contracts.tables import CHAIN_ANSWERS, OBSERVATIONS
 from permalake.wormhole.sources.day_input import WormholeInput
@@ -26,10 +29,10 @@ from permalake.wormhole.steps.observation_writer import REFUSED_OBSERVATIONS, Ob
 from permalake.wormhole.tables.documents import deciding
 from permalake.wormhole.tables.event_tables import EVENT_TABLES, MESSAGES_DAILY
 from permalake.wormhole.tables.observations import of_messages
-from permalake.wormhole.tables.reported_details import reported_senders
+from permalake.wormhole.tables.reported_details import SENDER, SENDERS, sender_answers
 from permalake.wormhole.tables.verified_vaas import conflicts_elsewhere
 
-_REFUSED = f"SELECT * FROM {REFUSED_VAAS} UNION ALL SELECT * FROM {REFUSED_OBSERVATIONS}"  # noqa: S608
+_REFUSED = f"SELECT * FROM {REFUSED_VAAS} UNION ALL SELECT * FROM {REFUSED_OBSERVATIONS}"
 
 
 def run(context: StepContext) -> StepResult:
@@ -66,10 +69,7 @@ def run(context: StepContext) -> StepResult:
         else:  # It counts what the publisher refused, which is not exported.
             attempt.stage(given.published.taken(COUNTS), WORMHOLE_TABLES[COUNTS])
         if (senders := given.senders) is not None:
-            bridged = attempt.days(spark, "token_transfer_payload").select("row_key", "date")
-            nfts = attempt.days(spark, "nft_transfer_payload").select("row_key", "date")
-            reported = bridged.unionByName(nfts).join(senders, "row_key")
-            attempt.append_new(reported_senders(reported), CHAIN_ANSWERS)
+            _keep_senders(context, attempt, senders)
         if written.count(CONFLICTS):
             whole = attempt.table(spark, "message_publication")
             for cause, other in conflicts_elsewhere(written.frame(spark, CONFLICTS), whole):
@@ -80,6 +80,21 @@ def run(context: StepContext) -> StepResult:
         counted = jobs.counted(attempt, "message_publication")
         context.report(f"ingest {arguments}: {counted}, {quarantined} quarantined")
         return StepResult()
+
+
+def _keep_senders(context: StepContext, attempt: Attempt, senders: DataFrame) -> None:
+    """Keep who sent the days' transfers, as the source's API reports it."""
+    days = DayLanding(
+        context.spark,
+        attempt.landing,
+        lambda name: attempt.files.rows(name, attempt.start, attempt.end).scan(),
+    )
+    reported = days.frames({SENDERS: senders}, {SENDERS: SENDER}).datasets
+    query = sender_answers(datetime.now(UTC))
+    answers = days.queries(
+        DayQueries({"answers": query}, WORMHOLE_TABLES, reported), {"answers": CHAIN_ANSWERS.arrow}
+    )
+    append_new(attempt, answers.dataset("answers"), CHAIN_ANSWERS, context.spark)
 
 
 def _stage_observations(

@@ -6,21 +6,20 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-
 from permalake.config.services import window_days
 from permalake.engine.rows import Relation
 from permalake.lake import Attempt, CarryAttempt
 from permalake.pipeline.day_landing import DayLanding
 from permalake.pipeline.jobs import StepContext
+from permalake.pipeline.relations import count, dates_of, rows_where
+from permalake.pipeline.side_rows import append_new
 from permalake.wormhole.contracts.tables import TOKEN_PRICES
 from permalake.wormhole.enrich.asked_prices import AskedPrices
 from permalake.wormhole.enrich.price_cache import LakeCache
 from permalake.wormhole.enrich.quotes import Asking
-from permalake.wormhole.tables.used_quotes import corrections, used_quotes
+from permalake.wormhole.tables.used_quotes import STORED, USED, corrections, used_quotes
 
-_USED = "used_quotes"
+_CORRECTED = "corrected_quotes"
 
 
 def asking(context: StepContext, *, again: bool) -> Asking:
@@ -34,7 +33,7 @@ def price_cache(
     """Return the access of an attempt to ``token_prices``."""
     return LakeCache(
         read=lambda first, last: attempt.files.rows(TOKEN_PRICES.name, first, last).scan(),
-        add=lambda quotes: attempt.append_new(context.spark.createDataFrame(quotes), TOKEN_PRICES),
+        add=lambda quotes: append_new(attempt, quotes, TOKEN_PRICES, context.spark),
         memory=partial(AskedPrices, context.work.database),
         remark=remark,
     )
@@ -52,35 +51,39 @@ def store_used(
     ``landing`` is the attempt's, ``quotes`` have the columns of ``QUOTE``.
     """
     given = {f"quotes_{number}": rows for number, rows in enumerate(quotes)}
-    now = datetime.now(UTC).replace(tzinfo=None)
-    rows = landing.landed({_USED: used_quotes(list(given), now)}, {_USED: TOKEN_PRICES.arrow}, given)
-    used = rows.frame(context.spark, _USED)
-    count = attempt.append_new(used, TOKEN_PRICES)
+    now = datetime.now(UTC)
+    used = landing.results({USED: used_quotes(list(given), now)}, {USED: TOKEN_PRICES.arrow}, given)[USED]
+    added = append_new(attempt, used, TOKEN_PRICES, context.spark)
     if context.arguments.force:
-        _correct(context, attempt, used, remark)
-    return count
+        _correct(context, attempt, landing, used, remark)
+    return added
 
 
 def _correct(
     context: StepContext,
     attempt: Attempt | CarryAttempt,
-    used: DataFrame,
+    landing: DayLanding,
+    used: Relation,
     remark: Callable[[str], None],
 ) -> None:
-    rows = corrections(used, attempt.table(context.spark, TOKEN_PRICES.name)).localCheckpoint()
-    dates = {row["date"] for row in rows.select("date").distinct().collect()}
-    example = rows.withColumn("at", F.date_format("quote_time", "yyyy-MM-dd'T'HH:mm:ss'Z'")).first()
+    if not (quoted := dates_of(used)):
+        return
+    given = {USED: used, STORED: attempt.files.rows(TOKEN_PRICES.name, min(quoted), max(quoted)).scan()}
+    query = corrections(datetime.now(UTC))
+    rows = landing.results({_CORRECTED: query}, {_CORRECTED: TOKEN_PRICES.arrow}, given)[_CORRECTED]
+    example = next(rows_where(rows), None)
     if example is None:
         return
     was, now = (f"{example[name].normalize():f}" for name in ("former_price_usd", "price_usd"))
     token = f"{example['origin_chain']}:{example['origin_address']}"
     text = (
-        f"prices: stored quotes corrected: {rows.count()} (former_price_usd in token_prices), such as "
-        f"{example['provider']}'s of {token} at {example['at']}: {was} before, {now} now"
+        f"prices: stored quotes corrected: {count(rows)} (former_price_usd in token_prices), such as "
+        f"{example['provider']}'s of {token} at {example['quote_time']:%Y-%m-%dT%H:%M:%SZ}: "
+        f"{was} before, {now} now"
     )
     reach = window_days(context.work.settings.prices.window_hours)
-    days = {date + timedelta(days) for date in dates for days in range(-reach, reach + 1)}
+    days = {day + timedelta(apart) for day in dates_of(rows) for apart in range(-reach, reach + 1)}
     others = sorted(day for day in days if not attempt.start <= day <= attempt.end)
     context.work.builds.mark_stale(context.arguments.network, others, text)
-    attempt.append_new(rows, TOKEN_PRICES, correct=True)
+    append_new(attempt, rows, TOKEN_PRICES, context.spark, correct=True)
     remark(text)

@@ -16,7 +16,7 @@ from permalake.wormhole.tables import exact_amounts
 from permalake.wormhole.tables.exact_amounts import DECIMALS, LIMB_DIGITS, LIMB_NAMES, LIMIT, USD
 
 _PRICE, _SUM = "decimal(38,18)", "decimal(38,0)"
-_VALUE = USD.simpleString()
+_VALUE = f"decimal({USD.precision},{USD.scale})"
 
 
 def functions(reference: Path | None) -> tuple[SqlFunction, ...]:
@@ -32,15 +32,24 @@ def functions(reference: Path | None) -> tuple[SqlFunction, ...]:
     )
 
 
-def amount_sum(amount: str) -> str:
-    """Return the exact sum of amounts (decimal text without a sign), null where all are null."""
-    fraction = f"rpad(split_part({amount}, '.', 2), {DECIMALS}, '0')"
-    digits = f"lpad(split_part({amount}, '.', 1) || {fraction}, {LIMB_DIGITS * len(LIMB_NAMES)}, '0')"
-    limbs = (
-        f"substring({digits}, {1 + LIMB_DIGITS * place}, {LIMB_DIGITS})"
+def limbs(amount: str) -> list[str]:
+    """Return an amount (decimal text, may be negative) in units of 10^-8 as limbs, lowest first.
+
+    The limbs of null are null. Summing them one by one and joining the sums gives the exact sum.
+    """
+    plain = f"ltrim({amount}, '-')"
+    fraction = f"rpad(split_part({plain}, '.', 2), {DECIMALS}, '0')"
+    digits = f"lpad(split_part({plain}, '.', 1) || {fraction}, {LIMB_DIGITS * len(LIMB_NAMES)}, '0')"
+    sign = f"CASE WHEN starts_with({amount}, '-') THEN -1 ELSE 1 END"
+    return [
+        f"CAST(substring({digits}, {1 + LIMB_DIGITS * place}, {LIMB_DIGITS}) AS DECIMAL(38,0)) * {sign}"
         for place in reversed(range(len(LIMB_NAMES)))
-    )
-    return f"joined_limbs({', '.join(f'sum(CAST({limb} AS DECIMAL(38,0)))' for limb in limbs)})"
+    ]
+
+
+def amount_sum(amount: str) -> str:
+    """Return the exact sum of amounts (decimal text), null where all are null."""
+    return f"joined_limbs({', '.join(f'sum({limb})' for limb in limbs(amount))})"
 
 
 def usd_sum(value: str) -> str:
@@ -53,7 +62,7 @@ def usd_sum(value: str) -> str:
 
 def _joined_usd(dollars: pa.Array, fractions: pa.Array) -> pa.Array:
     pairs = zip(dollars.to_pylist(), fractions.to_pylist(), strict=True)
-    return pa.array([_total(*pair) for pair in pairs], pa.decimal128(USD.precision, USD.scale))
+    return pa.array([_total(*pair) for pair in pairs], USD)
 
 
 def _total(dollars: Decimal | None, fractions: Decimal | None) -> Decimal | None:

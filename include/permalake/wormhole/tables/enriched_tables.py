@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
+from permalake.contracts.sql_text import same
 from permalake.wormhole.contracts.value_reasons import NO_AMOUNT, NO_DECIMALS, NO_QUOTE, NO_TOKEN, TOO_LARGE
 from permalake.wormhole.tables.amount_queries import amount_sum, usd_sum
 from permalake.wormhole.tables.chain_questions import (
@@ -96,10 +97,6 @@ def enriched_tables(chains: Mapping[int, RpcChain]) -> dict[str, str]:
     }
 
 
-def _same(left: str, right: str, *columns: str) -> str:
-    return " AND ".join(f"{left}.{column} = {right}.{column}" for column in columns)
-
-
 _KEY = ("date", "row_key")
 _TOKEN = ("origin_chain", "origin_address")
 _WANTED = (*_TOKEN, "at")
@@ -114,8 +111,8 @@ WITH sent AS (
     SELECT t.date, t.row_key, t.origin_chain, t.origin_address, published.timestamp AS at,
         scaled_amount(t.amount, token.decimals) AS amount, token.symbol, token.name
     FROM token_transfer_payload AS t
-    JOIN message_publication AS published ON {_same("t", "published", *_KEY)}
-    LEFT JOIN {METADATA} AS token ON {_same("t", "token", "date", *_TOKEN)}
+    JOIN message_publication AS published ON {same("t", "published", *_KEY)}
+    LEFT JOIN {METADATA} AS token ON {same("t", "token", "date", *_TOKEN)}
 ), tokens AS (
     SELECT DISTINCT origin_chain, origin_address FROM token_transfer_payload
 ), registered AS (
@@ -124,7 +121,7 @@ WITH sent AS (
 ), named AS (
     SELECT tokens.origin_chain, tokens.origin_address,
         coalesce(native_token(tokens.origin_chain, tokens.origin_address), registered.address) AS native
-    FROM tokens LEFT JOIN registered ON {_same("tokens", "registered", *_TOKEN)}
+    FROM tokens LEFT JOIN registered ON {same("tokens", "registered", *_TOKEN)}
 ), valued AS (
     SELECT sent.date, sent.row_key, amount,
         value_in_usd(amount, quote.price_usd) AS notional_usd,
@@ -140,10 +137,10 @@ WITH sent AS (
         symbol AS origin_symbol, name AS origin_name, native AS origin_token_address,
         quote.reason AS lack, quote.confidence AS price_confidence, unused_price_usd, contradicting_price_usd
     FROM sent
-    LEFT JOIN named ON {_same("sent", "named", *_TOKEN)}
-    LEFT JOIN {QUOTES} AS quote ON {_same("sent", "quote", *_WANTED)}
-    LEFT JOIN {CHECKS} AS checking ON {_same("sent", "checking", *_WANTED)}
-    LEFT JOIN {STAND_INS} AS standing ON {_same("sent", "standing", *_WANTED)}
+    LEFT JOIN named ON {same("sent", "named", *_TOKEN)}
+    LEFT JOIN {QUOTES} AS quote ON {same("sent", "quote", *_WANTED)}
+    LEFT JOIN {CHECKS} AS checking ON {same("sent", "checking", *_WANTED)}
+    LEFT JOIN {STAND_INS} AS standing ON {same("sent", "standing", *_WANTED)}
 )
 SELECT *, {_REASON.format(amount="amount")} FROM valued
 """
@@ -156,7 +153,7 @@ WITH own AS (
         moved.token_address AS origin_address, published.timestamp AS at,
         moved.amount, moved.amount_decimals
     FROM application_transfers AS moved
-    JOIN message_publication AS published ON {_same("moved", "published", *_KEY)}
+    JOIN message_publication AS published ON {same("moved", "published", *_KEY)}
     WHERE moved.in_token_transfers = 0 AND moved.token_address IS NOT NULL
 ), measured AS (
     SELECT own.date, own.row_key, own.origin_chain, own.origin_address, own.at, token.symbol, token.name,
@@ -164,7 +161,7 @@ WITH own AS (
             CASE WHEN coalesce(own.amount_decimals, 0) <= {DECIMALS} THEN own.amount END,
             coalesce(own.amount_decimals, token.decimals)
         ) AS units
-    FROM own LEFT JOIN {METADATA} AS token ON {_same("own", "token", "date", *_TOKEN)}
+    FROM own LEFT JOIN {METADATA} AS token ON {same("own", "token", "date", *_TOKEN)}
 ), bridged AS (
     SELECT date, row_key FROM application_transfers WHERE in_token_transfers = 1
 ), valued AS (
@@ -173,7 +170,7 @@ WITH own AS (
         price_usd AS token_price_usd, quote_time AS price_timestamp, provider AS price_source,
         {_DISTANCE.format("measured")} AS price_distance_seconds,
         symbol AS token_symbol, name AS token_name, quote.reason AS lack
-    FROM measured LEFT JOIN {QUOTES} AS quote ON {_same("measured", "quote", *_WANTED)}
+    FROM measured LEFT JOIN {QUOTES} AS quote ON {same("measured", "quote", *_WANTED)}
 ), known AS (
     SELECT date, row_key, units, notional_usd, token_price_usd, price_timestamp, price_source,
         price_distance_seconds, token_symbol, token_name, {_REASON.format(amount="units")}
@@ -181,7 +178,7 @@ WITH own AS (
     UNION ALL
     SELECT details.date, details.row_key, amount, notional_usd, token_price_usd, price_timestamp,
         price_source, price_distance_seconds, origin_symbol, origin_name, reason
-    FROM token_transfer_details AS details SEMI JOIN bridged ON {_same("details", "bridged", *_KEY)}
+    FROM token_transfer_details AS details SEMI JOIN bridged ON {same("details", "bridged", *_KEY)}
 )
 SELECT moved.date, moved.row_key, units AS amount, notional_usd, token_price_usd, price_timestamp,
     price_source, price_distance_seconds, token_symbol, token_name,
@@ -190,7 +187,7 @@ SELECT moved.date, moved.row_key, units AS amount, notional_usd, token_price_usd
     CASE WHEN notional_usd IS NOT NULL OR moved.in_token_transfers = 1 THEN reason
         WHEN moved.token_address IS NULL THEN '{NO_TOKEN}'
         WHEN moved.amount IS NULL THEN '{NO_AMOUNT}' ELSE reason END AS reason
-FROM application_transfers AS moved LEFT JOIN known ON {_same("moved", "known", *_KEY)}
+FROM application_transfers AS moved LEFT JOIN known ON {same("moved", "known", *_KEY)}
 """
 
 # A value counts where the contract is listed: anybody can send what its form alone tells.
@@ -199,12 +196,12 @@ WITH own AS (
     SELECT date, row_key FROM application_transfers WHERE in_token_transfers = 0
 ), valued AS (
     SELECT details.date, details.row_key, notional_usd, 1 AS moved
-    FROM application_transfer_details AS details SEMI JOIN own ON {_same("details", "own", *_KEY)}
+    FROM application_transfer_details AS details SEMI JOIN own ON {same("details", "own", *_KEY)}
     UNION ALL SELECT date, row_key, notional_usd, 1 FROM token_transfer_details
 ), counted AS (
     SELECT sent.date, app_id, {_EMITTER_CHAIN.format("sent")} AS emitter_chain, moved,
         CASE WHEN is_listed = 1 THEN notional_usd END AS value
-    FROM application_messages AS sent LEFT JOIN valued ON {_same("sent", "valued", *_KEY)}
+    FROM application_messages AS sent LEFT JOIN valued ON {same("sent", "valued", *_KEY)}
 )
 SELECT date, app_id, emitter_chain, count(*) AS messages, count(moved) AS transfers,
     {usd_sum("value")} AS notional_usd
@@ -215,7 +212,7 @@ _NOTIONAL_TRANSFERRED_DAILY = f"""
 WITH sent AS (
     SELECT t.date, {_EMITTER_CHAIN.format("t")} AS emitter_chain, target_chain, origin_chain, origin_address,
         details.origin_symbol AS symbol, details.amount, details.notional_usd
-    FROM token_transfer_payload AS t JOIN token_transfer_details AS details ON {_same("t", "details", *_KEY)}
+    FROM token_transfer_payload AS t JOIN token_transfer_details AS details ON {same("t", "details", *_KEY)}
 )
 SELECT date, emitter_chain, target_chain, origin_chain, origin_address,
     max(symbol) AS symbol, count(*) AS transfers,
@@ -226,7 +223,7 @@ FROM sent GROUP BY date, emitter_chain, target_chain, origin_chain, origin_addre
 # Token accounts of one owner are one receiver where the owner is known.
 _ADDRESSES_DAILY = f"""
 SELECT t.date, target_chain, count(DISTINCT coalesce(receiver_address, target_address)) AS addresses
-FROM token_transfer_payload AS t LEFT JOIN chain_details AS details ON {_same("t", "details", *_KEY)}
+FROM token_transfer_payload AS t LEFT JOIN chain_details AS details ON {same("t", "details", *_KEY)}
 GROUP BY t.date, target_chain
 """
 
@@ -237,8 +234,8 @@ _GOVERNOR_USAGE_DAILY = f"""
 WITH counted AS (
     SELECT t.date, {_EMITTER_CHAIN.format("t")} AS emitter_chain, details.notional_usd
     FROM token_transfer_payload AS t
-    SEMI JOIN {LISTED} AS listed ON {_same("t", "listed", *_TOKEN)}
-    JOIN token_transfer_details AS details ON {_same("t", "details", *_KEY)}
+    SEMI JOIN {LISTED} AS listed ON {same("t", "listed", *_TOKEN)}
+    JOIN token_transfer_details AS details ON {same("t", "details", *_KEY)}
     WHERE details.notional_usd IS NOT NULL
 ), judged AS (
     SELECT date, counted.emitter_chain, daily_limit_usd, big_transaction_usd, notional_usd,
@@ -279,7 +276,7 @@ WITH routes AS (
         details.origin_symbol AS symbol, details.origin_name AS name, '{WRAPPED}' AS question,
         concat_ws(':', {wrapped}) AS asset, details.origin_token_address AS itself
     FROM token_transfer_payload AS t
-    JOIN token_transfer_details AS details ON {_same("t", "details", *_KEY)}
+    JOIN token_transfer_details AS details ON {same("t", "details", *_KEY)}
     UNION ALL
     SELECT t.date, t.row_key, t.origin_chain, t.target_chain, t.target_address, symbol, name, '{WRAPPED_NFT}',
         concat_ws(':', {wrapped}, {own_mint}),
@@ -304,8 +301,8 @@ SELECT routes.date, routes.row_key,
     CASE WHEN routes.origin_chain = routes.target_chain THEN routes.name ELSE wrapped.name END
         AS resulting_token_name
 FROM routes
-LEFT JOIN senders ON {_same("routes", "senders", *_KEY)}
-LEFT JOIN reported ON {_same("routes", "reported", *_KEY)}
-LEFT JOIN owners ON {_same("routes", "owners", "target_chain", "target_address")}
-LEFT JOIN wrapped ON {_same("routes", "wrapped", "target_chain", "question", "asset")}
+LEFT JOIN senders ON {same("routes", "senders", *_KEY)}
+LEFT JOIN reported ON {same("routes", "reported", *_KEY)}
+LEFT JOIN owners ON {same("routes", "owners", "target_chain", "target_address")}
+LEFT JOIN wrapped ON {same("routes", "wrapped", "target_chain", "question", "asset")}
 """

@@ -7,67 +7,22 @@ Python's integers.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from decimal import ROUND_HALF_EVEN, Context, Decimal
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql import Column
-from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, DecimalType, StringType
-
-if TYPE_CHECKING:
-    from pyspark.sql._typing import UserDefinedFunctionLike
 
 DECIMALS = 8
-USD = DecimalType(38, DECIMALS)
+USD = pa.decimal128(38, DECIMALS)
 LIMB_DIGITS = 18
 _LIMBS = 5  # 90 digits: 78 of a uint256, 8 decimals, and room for a carry
 LIMIT = Decimal(10) ** (38 - DECIMALS)
 _CENT = Decimal(1).scaleb(-DECIMALS)
 EXACT = Context(prec=200, rounding=ROUND_HALF_EVEN)
-
-
-def _on_arrow(kind: DataType) -> Callable[[Callable[..., pa.Array]], UserDefinedFunctionLike]:
-    """Return a decorator for scalar functions on whole Arrow arrays."""
-    return F.arrow_udf(returnType=kind)  # type: ignore[call-overload,no-any-return]
-
-
-def limbs(amount: Column, sign: Column | None = None) -> list[Column]:
-    """Split ``amount`` (decimal text, may be negative) in units of 10^-8 into limbs, lowest first.
-
-    The limbs of null are null. Summing them column by column and joining them with :func:`joined` gives the
-    exact sum.
-    """
-    negative = F.startswith(amount, F.lit("-"))
-    plain = F.ltrim(amount, F.lit("-"))
-    whole = F.substring_index(plain, ".", 1)
-    fraction = F.when(F.contains(plain, F.lit(".")), F.substring_index(plain, ".", -1)).otherwise("")
-    digits = F.lpad(F.concat(whole, F.rpad(fraction, DECIMALS, "0")), LIMB_DIGITS * _LIMBS, "0")
-    direction = F.when(negative, F.lit(-1)).otherwise(F.lit(1)) * (F.lit(1) if sign is None else sign)
-    return [
-        (F.substring(digits, 1 + LIMB_DIGITS * (_LIMBS - 1 - place), LIMB_DIGITS).cast("long") * direction)
-        .cast("decimal(38,0)")
-        .alias(f"limb_{place}")
-        for place in range(_LIMBS)
-    ]
-
-
 LIMB_NAMES = tuple(f"limb_{place}" for place in range(_LIMBS))
 
 
-def joined(*sums: Column) -> Column:
-    """Join sums of limbs, lowest first, to decimal text without trailing zeros; null when they are null."""
-    return _joined(*sums)
-
-
-@_on_arrow(StringType())
-def _joined(*sums: pa.Array) -> pa.Array:
-    return joined_limbs(*sums)
-
-
 def joined_limbs(*sums: pa.Array) -> pa.Array:
-    """Join sums of limbs, as :func:`joined`."""
+    """Join sums of limbs, lowest first, to decimal text without trailing zeros; null when they are null."""
     rows = zip(*(limb.to_pylist() for limb in sums), strict=True)
     return pa.array([_text(row) for row in rows], pa.string())
 
@@ -81,16 +36,10 @@ def _text(row: tuple[Decimal | None, ...]) -> str | None:
     return f"-{text}" if total < 0 else text
 
 
-@_on_arrow(USD)
-def notional(amount: pa.Array, price: pa.Array) -> pa.Array:
-    """Return amount (decimal text) x price, half-even to 8 decimals; null beyond decimal(38,8)."""
-    return values(amount, price)
-
-
 def values(amount: pa.Array, price: pa.Array) -> pa.Array:
-    """Return amounts in dollars, as :func:`notional`."""
+    """Return amount (decimal text) x price, half-even to 8 decimals; null beyond decimal(38,8)."""
     pairs = zip(amount.to_pylist(), price.to_pylist(), strict=True)
-    return pa.array([_value(*pair) for pair in pairs], pa.decimal128(USD.precision, USD.scale))
+    return pa.array([_value(*pair) for pair in pairs], USD)
 
 
 def _value(amount: str | None, price: Decimal | None) -> Decimal | None:

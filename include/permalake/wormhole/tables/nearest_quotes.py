@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from permalake.config.services import PricesSettings
+from permalake.contracts.sql_text import same
 from permalake.wormhole.contracts.value_reasons import LOW_CONFIDENCE, OUTLIER
 
 TOKEN = ("origin_chain", "origin_address")
@@ -36,11 +37,6 @@ LACK = pa.schema([*_TOKEN_FIELDS, ("lack", pa.string())])
 """Columns of lacks."""
 COUNTING = "price_usd IS NOT NULL AND reason IS NULL"
 """Which rows of :func:`nearest` count."""
-
-
-def same(left: str, right: str, *columns: str) -> str:
-    """Return the condition that two relations have the same values in columns."""
-    return " AND ".join(f"{left}.{column} = {right}.{column}" for column in columns)
 
 
 def nearest(rules: PricesSettings) -> str:

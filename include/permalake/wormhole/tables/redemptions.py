@@ -1,14 +1,13 @@
-"""Transfers, and what operations tell of them → rows of ``redemptions``."""
+"""Transfers, and what operations tell of them → rows of ``redemptions``, as queries."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import reduce
+from collections.abc import Iterable
+from datetime import datetime
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
 
+from permalake.contracts.sql_text import alike, same
 from permalake.wormhole.contracts.redemption_tables import (
     COMPLETED,
     EXPLORER,
@@ -18,14 +17,21 @@ from permalake.wormhole.contracts.redemption_tables import (
     RPC,
     UNKNOWN,
 )
+from permalake.wormhole.tables.chain_questions import among
 
 _PRECEDENCE = (COMPLETED, FAILED, UNKNOWN, IN_FLIGHT)
 """As the explorer itself ranks what it learns of a redemption: a final word replaces a weaker one."""
-_TOLD = ("target_tx_id", "redeemed_at", "redeemer", "fee", "receiver_address", "token_address")
 _KEY = ("row_key", "date")
-
-
-SENT = """
+_TOLD = "target_tx_id, redeemed_at, redeemer, fee, receiver_address, token_address"
+SENT, KEPT, NEW, REPORTED, UNTOLD = (
+    "sent_transfers",
+    "kept_redemptions",
+    "new_rows",
+    "reported_sides",
+    "untold",
+)
+"""What the queries read: transfers, rows of ``redemptions``, new ones, and what operations tell."""
+SENT_QUERY = """
 WITH routes AS (
     SELECT date, row_key, target_chain, 'token' AS bridge FROM token_transfer_payload
     UNION ALL
@@ -43,91 +49,96 @@ SENT_TRANSFER = pa.schema(
     ]
 )
 """Columns of transfers; ``at``: unix seconds."""
+REPORTED_SIDE = pa.schema(
+    [
+        *(("row_key", pa.string()), ("is_told", pa.bool_()), ("chain", pa.int32())),
+        *((name, pa.string()) for name in ("status", "tx_id", "time", "sender", "fee")),
+        *((name, pa.list_(pa.string())) for name in ("receivers", "tokens")),
+    ]
+)
+"""Columns of what operations tell; ``is_told``: whether there is a ``targetChain``; receivers and tokens are
+those of its balance changes."""
 
 
-def reported_redemptions(sent: DataFrame, reported: DataFrame, evm_chains: Sequence[int]) -> DataFrame:
-    """Return rows of ``redemptions`` from operations, at most one per transfer.
+def reported_redemptions(evm_chains: Iterable[int], now: datetime) -> str:
+    """Return the query of the news that operations tell ``now``, at most one per transfer.
 
-    ``reported`` has row_key, is_told (whether there is a ``targetChain``), chain, status, tx_id, time,
-    sender, fee, receivers and tokens (of its balance changes). What is told of another chain than the
-    transfer's target is left out. Of several operations of one transfer the one with the strongest status
-    counts.
+    What is told of another chain than the transfer's target is left out. Of several operations of one
+    transfer the one with the strongest status counts.
     """
-    mine = reported.join(sent, "row_key").where(~F.col("is_told") | (F.col("chain") == F.col("target_chain")))
-    is_known = F.col("status").isin(COMPLETED, FAILED)
-    status = F.when(~F.col("is_told"), IN_FLIGHT).when(is_known, F.col("status")).otherwise(UNKNOWN)
-    completed = mine.select(
-        *_KEY,
-        "target_chain",
-        status.alias("status"),
-        _transaction(evm_chains).alias("target_tx_id"),
-        F.try_to_timestamp(F.col("time")).alias("redeemed_at"),
-        _text("sender").alias("redeemer"),
-        _decimal("fee").alias("fee"),
-        _only("receivers").alias("receiver_address"),
-        _only("tokens").alias("token_address"),
-    )
-    rank = F.array_position(F.array(*map(F.lit, _PRECEDENCE)), F.col("status"))
-    best = completed.groupBy(*_KEY, "target_chain").agg(F.min(F.struct(rank, "status", *_TOLD)).alias("best"))
-    return best.select(
-        *_KEY,
-        "target_chain",
-        "best.status",
-        *(f"best.{name}" for name in _TOLD),
-        F.lit(EXPLORER).alias("source"),
-        F.current_timestamp().alias("asked_at"),
-    )
+    tx_id = _text("tx_id")
+    on_evm = f"{among('target_chain', evm_chains)} AND regexp_matches({tx_id}, '^(0[xX])?[0-9a-fA-F]{{64}}$')"
+    ranks = " ".join(f"WHEN '{status}' THEN {rank}" for rank, status in enumerate(_PRECEDENCE))
+    return f"""
+WITH mine AS (
+    SELECT sent.row_key, sent.date, sent.target_chain,
+        CASE WHEN NOT is_told THEN '{IN_FLIGHT}' WHEN status IN ('{COMPLETED}', '{FAILED}') THEN status
+            ELSE '{UNKNOWN}' END AS status,
+        CASE WHEN {on_evm} THEN '0x' || lower(right({tx_id}, 64)) ELSE {tx_id} END AS target_tx_id,
+        TRY_CAST("time" AS TIMESTAMPTZ) AS redeemed_at, {_text("sender")} AS redeemer,
+        {_decimal("fee")} AS fee, {_only("receivers")} AS receiver_address, {_only("tokens")} AS token_address
+    FROM {REPORTED} AS reported JOIN {SENT} AS sent ON reported.row_key = sent.row_key
+    WHERE NOT is_told OR reported.chain = sent.target_chain
+), best AS (
+    SELECT * FROM mine QUALIFY row_number() OVER (
+        PARTITION BY row_key, date, target_chain ORDER BY CASE status {ranks} END, {_TOLD}
+    ) = 1
+), told AS (
+    SELECT *, '{EXPLORER}' AS source, TIMESTAMP '{now}' AS asked_at FROM best
+)
+{_news("told")}
+"""
 
 
-def news(rows: DataFrame, before: DataFrame) -> DataFrame:
-    """Return the rows that say something that none ``before`` of the same transfer and source says."""
-    same = [name for name in REDEMPTIONS.names if name != "asked_at"]
-    equal = [F.col(f"new.{name}").eqNullSafe(F.col(f"old.{name}")) for name in same]
-    return rows.alias("new").join(before.alias("old"), reduce(Column.__and__, equal), "left_anti")
+def _news(rows: str) -> str:
+    """Return the query of the rows that say something that no kept one of their transfer and source says."""
+    columns = (name for name in REDEMPTIONS.names if name != "asked_at")
+    return f"SELECT new.* FROM {rows} AS new ANTI JOIN {KEPT} AS old ON {alike('new', 'old', *columns)}"
 
 
-def unsettled(sent: DataFrame, redemptions: DataFrame, *, again: bool) -> DataFrame:
-    """Return the transfers whose redemption a chain can tell more of than is known.
+def unsettled(chains: Iterable[int], *, again: bool) -> str:
+    """Return the query of the transfers whose redemption one of these chains can tell more of than is known.
 
     Those without a completed redemption, or without its transaction where bridges log it. Unless ``again``,
     without those that their chain was asked about.
     """
-    has_transaction = F.col("target_tx_id").isNotNull() | (F.col("bridge") == "nft")
-    is_settled = (F.col("status") == COMPLETED) & has_transaction
-    if not again:
-        is_settled |= F.col("source") == RPC
-    settled = redemptions.join(sent.select(*_KEY, "bridge"), [*_KEY]).where(is_settled).select(*_KEY)
-    return sent.join(settled, [*_KEY], "left_anti")
+    was_asked = "false" if again else f"source = '{RPC}'"
+    return f"""
+WITH settled AS (
+    SELECT sent.row_key, sent.date FROM {KEPT} AS kept JOIN {SENT} AS sent ON {same("kept", "sent", *_KEY)}
+    WHERE (status = '{COMPLETED}' AND (target_tx_id IS NOT NULL OR bridge = 'nft')) OR {was_asked}
+)
+SELECT sent.* FROM {SENT} AS sent ANTI JOIN settled ON {same("settled", "sent", *_KEY)}
+WHERE {among("target_chain", chains)} ORDER BY "at", row_key
+"""
 
 
-def in_flight(sent: DataFrame, redemptions: DataFrame) -> DataFrame:
-    """Return the transfers without a completed redemption."""
-    return sent.join(redemptions.where(F.col("status") == COMPLETED).select(*_KEY), [*_KEY], "left_anti")
+NEWS = _news(NEW)
+"""Query of the rows of :data:`NEW` that say something new."""
+TRANSFERS_IN_FLIGHT = f"""
+SELECT sent.* FROM {SENT} AS sent
+ANTI JOIN (SELECT * FROM {KEPT} WHERE status = '{COMPLETED}') AS completed
+    ON {same("completed", "sent", *_KEY)}
+"""
+"""Query of the transfers without a completed redemption."""
+UNTOLD_TRANSFERS = (
+    f"SELECT sent.* FROM {SENT} AS sent ANTI JOIN {KEPT} AS kept ON {same('kept', 'sent', *_KEY)}"
+)
+"""Query of the transfers of which nothing is known."""
 
 
-def untold(sent: DataFrame, redemptions: DataFrame) -> DataFrame:
-    """Return the transfers of which nothing is known."""
-    return sent.join(redemptions.select(*_KEY), [*_KEY], "left_anti")
+def _text(name: str) -> str:
+    return f"nullif(trim({name}), '')"
 
 
-def _text(name: str) -> Column:
-    return F.nullif(F.trim(name), F.lit(""))
-
-
-def _transaction(evm_chains: Sequence[int]) -> Column:
-    tx_id = _text("tx_id")
-    on_evm = F.col("target_chain").isin(*evm_chains) & tx_id.rlike("^(0[xX])?[0-9a-fA-F]{64}$")
-    return F.when(on_evm, F.concat(F.lit("0x"), F.lower(F.right(tx_id, F.lit(64))))).otherwise(tx_id)
-
-
-def _decimal(name: str) -> Column:
+def _decimal(name: str) -> str:
     """Return a decimal number as text without needless zeros; null where it is no such number."""
-    plain = F.when(_text(name).rlike("^[0-9]+([.][0-9]+)?$"), _text(name))
-    cut = F.regexp_replace(F.regexp_replace(plain, "([.][0-9]*?)0+$", "$1"), "[.]$", "")
-    return F.regexp_replace(cut, "^0+(?=[0-9])", "")
+    plain = f"CASE WHEN regexp_matches({_text(name)}, '^[0-9]+([.][0-9]+)?$') THEN {_text(name)} END"
+    cut = f"regexp_replace(regexp_replace({plain}, '([.][0-9]*?)0+$', '\\1'), '[.]$', '')"
+    return f"regexp_replace({cut}, '^0+([0-9])', '\\1')"
 
 
-def _only(name: str) -> Column:
+def _only(name: str) -> str:
     """Return the one distinct text of an array; null where there are none or several."""
-    distinct = F.array_distinct(F.filter(name, lambda text: F.length(F.trim(text)) > 0))
-    return F.when(F.size(distinct) == 1, F.element_at(distinct, 1))
+    distinct = f"list_distinct(list_filter({name}, lambda text: length(trim(text)) > 0))"
+    return f"CASE WHEN len({distinct}) = 1 THEN ({distinct})[1] END"

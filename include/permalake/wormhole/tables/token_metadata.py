@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from permalake.contracts.sql_text import same
 from permalake.wormhole.tables.chain_questions import TOKEN as QUESTION_TOKEN
 
 TOKEN = ("origin_chain", "origin_address")
@@ -48,19 +49,16 @@ WITH recorded AS ({token_metadata(tokens)}
     FROM {tokens} AS wanted
     JOIN {answers} AS answer ON answer.question = '{QUESTION_TOKEN}'
         AND wanted.origin_chain = answer.chain AND wanted.origin_address = answer.subject
-    ANTI JOIN (SELECT * FROM recorded WHERE decimals IS NOT NULL) AS counted ON {_same("wanted", "counted")}
+    ANTI JOIN (SELECT * FROM recorded WHERE decimals IS NOT NULL) AS counted
+        ON {same("wanted", "counted", "date", *TOKEN)}
 )
 SELECT * FROM answered
 UNION ALL
 SELECT * FROM recorded WHERE decimals IS NOT NULL
 UNION ALL
-SELECT recorded.* FROM recorded ANTI JOIN answered ON {_same("recorded", "answered")}
+SELECT recorded.* FROM recorded ANTI JOIN answered ON {same("recorded", "answered", "date", *TOKEN)}
 WHERE recorded.decimals IS NULL
 """
 
 
 _IS_ATTESTED = "attested.date IS NOT NULL"
-
-
-def _same(left: str, right: str) -> str:
-    return " AND ".join(f"{left}.{column} = {right}.{column}" for column in ("date", *TOKEN))

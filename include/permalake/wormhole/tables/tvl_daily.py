@@ -8,14 +8,18 @@ day before a range is the whole running state, and the cost of a day does not gr
 from __future__ import annotations
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
 
-from permalake.wormhole.tables.amount_queries import amount_sum
-from permalake.wormhole.tables.exact_amounts import LIMB_NAMES, joined, limbs, notional
+from permalake.contracts.sql_text import same
+from permalake.wormhole.tables.amount_queries import amount_sum, limbs
+from permalake.wormhole.tables.exact_amounts import LIMB_NAMES
 
-TOKEN = ("origin_chain", "origin_address")
-FLOWS = f"""
+FLOWS, DATES, STATE, HELD, QUOTED, SIGNED = (
+    "flows", "dates", "tvl_state", "held_tokens", "counting_quotes", "signed_values",
+)  # fmt: skip
+"""What the queries read: rows of the first two queries; rows of ``tvl_daily`` of the latest day before the
+range; rows of :data:`BALANCES`; quotes at days' ends; rows of ``tvl_daily`` as a publisher signed them."""
+_TOKEN = ("origin_chain", "origin_address")
+FLOWS_QUERY = f"""
 WITH moved AS (
     SELECT t.date, t.origin_chain, t.origin_address, details.amount,
         published.emitter_chain = t.origin_chain AS is_sent,
@@ -31,64 +35,58 @@ FROM moved WHERE is_sent <> is_returned AND amount IS NOT NULL
 GROUP BY date, origin_chain, origin_address
 """
 """What left each token's own chain on a day, and what came back to it; null: nothing."""
-FLOW = pa.schema(
+DATES_QUERY = "SELECT DISTINCT date FROM message_publication"
+
+
+def _limbs(of: str, prefix: str = "") -> str:
+    return ", ".join(f"{limb} AS {prefix}{name}" for limb, name in zip(limbs(of), LIMB_NAMES, strict=True))
+
+
+def _net(name: str) -> str:
+    return f"coalesce(sent_{name}, 0) - coalesce(returned_{name}, 0) AS {name}"
+
+
+def _so_far(name: str) -> str:
+    return f"coalesce(sum(flow.{name}) OVER so_far + coalesce(held.{name}, 0), held.{name}) AS {name}"
+
+
+BALANCES = f"""
+WITH parts AS (
+    SELECT date, {", ".join(_TOKEN)}, {_limbs("sent", "sent_")}, {_limbs("returned", "returned_")}
+    FROM {FLOWS}
+), flow AS (
+    SELECT date, {", ".join(_TOKEN)}, {", ".join(map(_net, LIMB_NAMES))} FROM parts
+), held AS (
+    SELECT {", ".join(_TOKEN)}, {_limbs("amount")} FROM {STATE}
+), tokens AS (
+    SELECT {", ".join(_TOKEN)} FROM flow UNION SELECT {", ".join(_TOKEN)} FROM held
+), grid AS (
+    SELECT dates.date, tokens.* FROM {DATES} CROSS JOIN tokens
+), totals AS (
+    SELECT grid.*, {", ".join(map(_so_far, LIMB_NAMES))}
+    FROM grid LEFT JOIN flow ON {same("grid", "flow", "date", *_TOKEN)}
+    LEFT JOIN held ON {same("grid", "held", *_TOKEN)}
+    WINDOW so_far AS (PARTITION BY grid.origin_chain, grid.origin_address ORDER BY grid.date)
+)
+SELECT date, {", ".join(_TOKEN)}, joined_limbs({", ".join(LIMB_NAMES)}) AS amount,
+    CAST(date + 1 AS TIMESTAMP) AS "at"
+FROM totals WHERE {LIMB_NAMES[0]} IS NOT NULL
+"""
+"""Query of the balance at each day's end of each token whose amount is known; ``at``: the end of the day."""
+BALANCE = pa.schema(
     [
         *(("date", pa.date32()), ("origin_chain", pa.int32()), ("origin_address", pa.string())),
-        *(("sent", pa.string()), ("returned", pa.string())),
+        *(("amount", pa.string()), ("at", pa.timestamp("us", tz="UTC"))),
     ]
 )
-
-
-DATES = "SELECT DISTINCT date FROM message_publication"
-DATE = pa.schema([("date", pa.date32())])
-
-
-def balances(flows: DataFrame, state: DataFrame, days: DataFrame) -> DataFrame:
-    """Return the balance at each day's end of each token whose amount is known.
-
-    Columns: date, origin_chain, origin_address, amount, ``at`` (end of the day). ``flows`` are rows of the
-    query :data:`FLOWS`, ``state`` the ``tvl_daily`` rows of the latest day before the range, ``days`` the
-    range's dates with messages.
-    """
-    sent, returned = (limbs(F.col(name)) for name in ("sent", "returned"))
-    flows = flows.select("date", *TOKEN, *map(_less, sent, returned, LIMB_NAMES))
-    held = state.select(*TOKEN, *limbs(F.col("amount"))).select(*TOKEN, *_renamed("held_"))
-    tokens = flows.select(*TOKEN).union(held.select(*TOKEN)).distinct()
-    grid = days.select("date").distinct().crossJoin(tokens).join(flows, ["date", *TOKEN], "left")
-    so_far = Window.partitionBy(*TOKEN).orderBy("date")
-    totals = grid.join(held, [*TOKEN], "left").select(
-        "date",
-        *TOKEN,
-        *(_plus(F.sum(limb).over(so_far), F.col(f"held_{limb}")).alias(limb) for limb in LIMB_NAMES),
-    )
-    return totals.where(F.col(LIMB_NAMES[0]).isNotNull()).select(
-        "date",
-        *TOKEN,
-        joined(*(F.col(limb) for limb in LIMB_NAMES)).alias("amount"),
-        F.date_add("date", 1).cast("timestamp").alias("at"),
-    )
-
-
-def tvl_daily(held: DataFrame, priced: DataFrame) -> DataFrame:
-    """Return the rows of ``tvl_daily``: the balances at the quote nearest to the day's end."""
-    quoted = held.join(priced, [*TOKEN, "at"], "left")
-    value = notional(F.col("amount"), F.col("price_usd")).alias("notional_usd")
-    return quoted.select("date", *TOKEN, "amount", value)
-
-
-def as_signed(held: DataFrame, signed: DataFrame) -> DataFrame:
-    """Return the rows of ``tvl_daily`` with the values of ``signed`` rows of the same balance."""
-    same = ["date", *TOKEN, "amount"]
-    return held.join(signed.select(*same, "notional_usd"), same, "left").select(*same, "notional_usd")
-
-
-def _less(sent: Column, returned: Column, limb: str) -> Column:
-    return (F.coalesce(sent, F.lit(0)) - F.coalesce(returned, F.lit(0))).cast("decimal(38,0)").alias(limb)
-
-
-def _renamed(prefix: str) -> list[Column]:
-    return [F.col(limb).alias(f"{prefix}{limb}") for limb in LIMB_NAMES]
-
-
-def _plus(flow: Column, held: Column) -> Column:
-    return F.coalesce(flow + F.coalesce(held, F.lit(0)), held)
+TVL_DAILY = f"""
+SELECT held.date, {", ".join(f"held.{name}" for name in _TOKEN)}, held.amount,
+    value_in_usd(held.amount, quote.price_usd) AS notional_usd
+FROM {HELD} AS held LEFT JOIN {QUOTED} AS quote ON {same("held", "quote", *_TOKEN, "at")}
+"""
+"""Query of the rows of ``tvl_daily``: the balances at the quote nearest to the day's end."""
+AS_SIGNED = f"""
+SELECT held.date, {", ".join(f"held.{name}" for name in _TOKEN)}, held.amount, signed.notional_usd
+FROM {HELD} AS held LEFT JOIN {SIGNED} AS signed ON {same("held", "signed", "date", *_TOKEN, "amount")}
+"""
+"""Query of the same with the values of signed rows of the same balance."""

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from datetime import datetime
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
+from permalake.contracts.sql_text import same
 from permalake.wormhole.contracts.tables import TOKEN_PRICES
 from permalake.wormhole.contracts.value_reasons import PRICE_LIMIT
 
-STORED, SPANS = "stored_quotes", "wanted_spans"
-"""What :func:`stored_near` reads: rows of ``token_prices``, and rows of :func:`spans`."""
+STORED, SPANS, USED = "stored_quotes", "wanted_spans", "used_quotes"
+"""What the queries read: rows of ``token_prices``, rows of :func:`spans`, and rows of :func:`used_quotes`."""
 SPAN = pa.schema(
     [
         *(("origin_chain", pa.int32()), ("origin_address", pa.string())),
@@ -54,7 +53,7 @@ WHERE provider = '{provider}' AND {is_price("price_usd")} AND quote_time BETWEEN
 def used_quotes(quotes: Sequence[str], now: datetime) -> str:
     """Return the query of the distinct quotes of some relations as new rows of ``token_prices``.
 
-    ``now``: when they are stored, in UTC without a zone.
+    ``now``: when they are stored.
     """
     columns = "origin_chain, origin_address, provider, quote_time, price_usd, confidence"
     every = " UNION ALL ".join(f"SELECT {columns} FROM {name}" for name in quotes)
@@ -65,23 +64,15 @@ FROM ({every}) AS every
 """
 
 
-def token_prices(quotes: DataFrame) -> DataFrame:
-    """Return distinct copied quotes as new rows of ``token_prices``."""
-    return quotes.withColumns(
-        {
-            "date": F.col("quote_time").cast("date"),
-            "fetched_at": F.current_timestamp(),
-            "former_price_usd": F.lit(None).cast("decimal(38,18)"),
-            "corrected_at": F.lit(None).cast("timestamp"),
-        }
-    ).select(*TOKEN_PRICES.names)
+def corrections(now: datetime) -> str:
+    """Return the query of the stored rows whose price is another one in :data:`USED`, corrected.
 
-
-def corrections(used: DataFrame, stored: DataFrame) -> DataFrame:
-    """Return the stored rows whose price is another one in ``used`` (rows of ``token_prices``), corrected."""
-    former = stored.select(
-        *TOKEN_PRICES.key, "date", "fetched_at", F.col("price_usd").alias("former_price_usd")
-    )
-    rows = used.drop("fetched_at", "former_price_usd").join(former, [*TOKEN_PRICES.key, "date"])
-    differs = F.col("price_usd") != F.col("former_price_usd")
-    return rows.where(differs).withColumn("corrected_at", F.current_timestamp()).select(*TOKEN_PRICES.names)
+    ``now``: when they are corrected.
+    """
+    return f"""
+SELECT used.* REPLACE (
+    stored.fetched_at AS fetched_at, stored.price_usd AS former_price_usd, TIMESTAMP '{now}' AS corrected_at
+)
+FROM {USED} AS used JOIN {STORED} AS stored ON {same("used", "stored", *TOKEN_PRICES.key, "date")}
+WHERE used.price_usd <> stored.price_usd
+"""

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from permalake.contracts.sql_text import same
 from permalake.engine.duckdb_engine import DuckDBEngine
 from permalake.engine.rows import Relation
 from permalake.errors import ConfigError
@@ -23,7 +24,7 @@ from permalake.wormhole.enrich.price_service import PriceCache, days_within_reac
 from permalake.wormhole.enrich.provider_context import ProviderContext
 from permalake.wormhole.enrich.quotes import invalid_quotes
 from permalake.wormhole.reference import TokenId
-from permalake.wormhole.tables.nearest_quotes import QUOTE, TOKEN, WANTS, same
+from permalake.wormhole.tables.nearest_quotes import QUOTE, TOKEN, WANTS
 from permalake.wormhole.tables.used_quotes import SPAN, SPANS, STORED, is_price, reach, spans, stored_near
 
 NAME = "file"
