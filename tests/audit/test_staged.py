@@ -26,8 +26,8 @@ def test_side_tables_are_read_as_far_as_a_quote_may_lie(window_hours: float, day
         spans.update(asked)
         return {name: SimpleNamespace(count=0, size=0) for name in asked}
 
-    files = SimpleNamespace(rows_of=rows_of)
-    attempt = SimpleNamespace(network="wormhole", start=DAY, end=DAY, refused={}, files=files)
+    staged = SimpleNamespace(rows_of=rows_of)
+    attempt = SimpleNamespace(network="wormhole", start=DAY, end=DAY, refused={}, staged=staged)
     settings = Settings(prices=PricesSettings(window_hours=window_hours))
     scope_of(pytest.fail, settings, attempt, WORMHOLE_TABLES)
     assert spans["token_prices"] == (DAY - dt.timedelta(days), DAY + dt.timedelta(days))

@@ -42,8 +42,8 @@ class StoredRows(Protocol):
         """Return the rows as a dataset, which reads what is asked of it."""
 
 
-class Files(Protocol):
-    """The rows of an attempt as files; those of a side table are the published ones."""
+class StagedRows(Protocol):
+    """The rows of an attempt; those of a side table are the published ones."""
 
     def rows(self, name: str, start: date, end: date, without: Collection[date] = ()) -> StoredRows:
         """Return the rows of start..end as staged, but for some days; those of a side table as published."""
@@ -80,8 +80,8 @@ class Staging(Protocol):
         """Invalid days with their reasons."""
 
     @property
-    def files(self) -> Files:
-        """The staged tables, as files."""
+    def staged(self) -> StagedRows:
+        """The rows that are staged."""
 
 
 def scope_of(
@@ -128,7 +128,7 @@ class _AuditedTables:
         self._beside = beside
         self._tables = tables
         self._refused = sorted(attempt.refused)
-        self.rows = attempt.files.rows_of({name: self._span(name) for name in tables}, self._refused)
+        self.rows = attempt.staged.rows_of({name: self._span(name) for name in tables}, self._refused)
 
     def scan(self, name: str) -> ds.Dataset:
         """Return the audited rows of a table, read when they are used."""
@@ -140,13 +140,13 @@ class _AuditedTables:
 
     def _before(self, name: str) -> list[StoredRows]:
         """Refused days stay as they were published, and later days continue from that."""
-        files = self._attempt.files
-        latest = files.latest_before(name)
+        staged = self._attempt.staged
+        latest = staged.latest_before(name)
         if latest is None:
             return []
         return [
-            files.rows(name, latest, latest),
-            *(files.published_rows(name, day, day) for day in self._refused),
+            staged.rows(name, latest, latest),
+            *(staged.published_rows(name, day, day) for day in self._refused),
         ]
 
     def _span(self, name: str) -> tuple[date, date]:

@@ -19,15 +19,13 @@ from permalake.config import Settings
 from permalake.contracts import Table
 from permalake.contracts.namespaces import Namespaces
 from permalake.lake import catalog, leases, record, task_files
-from permalake.lake.catalog import locations
 from permalake.lake.commit import change, move, record_publication
-from permalake.lake.counts import rows_per_day
 from permalake.lake.database import Database
 from permalake.lake.held import LeasedAttempt
 from permalake.lake.publication_log import check_not_behind
-from permalake.lake.replay import Moves, replay
+from permalake.lake.replay import Moves, staged_moves
 from permalake.lake.staged_tables import OpenStaging
-from permalake.lake.state import PUBLISHED, days
+from permalake.lake.state import days
 from permalake.lake.task_files import WrittenFile
 
 
@@ -85,15 +83,6 @@ class CarryAttempt(OpenStaging):
         belongs = {name: days.__contains__ for name, days in changed.items() if days}
         task_files.register(self._settings, self._row, files, belongs)
 
-    def counts(self) -> dict[str, dict[date, int]]:
-        """Return the rows per table and day of start..end, from metadata; side tables are left out."""
-        by_table = self._held.locations()
-        return {
-            name: rows_per_day(by_table[name], self.start, self.end)
-            for name, contract in self._contracts.items()
-            if contract.commit != "side" and name in by_table
-        }
-
     def publish(self) -> dict[str, int]:
         """Move the pointers of all staged tables in one transaction; return their rows of start..end.
 
@@ -106,20 +95,11 @@ class CarryAttempt(OpenStaging):
             self._settings,
             self._database,
             what,
-            lambda: self._move(self._moves(staged), staged, counts),
+            lambda: self._move(
+                staged_moves(self._settings, self._database, self._row, staged), staged, counts
+            ),
         )
         return {name: sum(per_day.values()) for name, per_day in sorted(counts.items())}
-
-    def _moves(self, staged: Mapping[str, str]) -> Moves:
-        """Return the staged state, on top of what maintenance has written meanwhile."""
-        with self._database.read() as connection:
-            current = locations(connection, PUBLISHED, self.network)
-            base = record.base_locations(connection, self.id)
-        moves = {name: (current[name], at) for name, at in staged.items()}
-        late = {name: move for name, move in moves.items() if move[0] != base[name]}
-        if late:
-            moves |= replay(self._settings, self._database, self._row, late, lambda _: True)
-        return moves
 
     def _move(self, moves: Moves, staged: Mapping[str, str], counts: Mapping[str, dict[date, int]]) -> None:
         """Move all pointers by compare and set, and record it."""

@@ -34,14 +34,10 @@ class PinnedAttempt(StagedTables):
         with self._database.read() as connection:
             return record.refusals(connection, self.id)
 
-    def counts(self) -> dict[str, dict[date, int]]:
-        """Return the rows per table and day of start..end as pinned, from metadata."""
-        return self.staged.counts()
-
     def days_with_rows(self) -> list[date]:
         """Return the days of start..end that hold rows in any table and are not refused."""
         refused = self.refused
-        present = {day for per_day in self.counts().values() for day in per_day}
+        present = {day for per_day in self.staged.counts().values() for day in per_day}
         return sorted(present - set(refused))
 
     def verdict(self, day: date, ok: bool, failures: Sequence[str] = ()) -> None:

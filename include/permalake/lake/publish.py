@@ -12,15 +12,14 @@ from sqlalchemy import Connection, select
 from permalake.config import Settings
 from permalake.errors import PermalakeError
 from permalake.lake import leases, record, stale
-from permalake.lake.catalog import locations
 from permalake.lake.commit import MovedMeanwhileError, change, move, record_publication
 from permalake.lake.database import Database
 from permalake.lake.fixed_settings import fix_settings
 from permalake.lake.head_edit import HeadEdit, lock, without_days
 from permalake.lake.pinned_attempt import PinnedAttempt
 from permalake.lake.record import AttemptRow
-from permalake.lake.replay import Moves, replay
-from permalake.lake.state import PUBLISHED, days, publications
+from permalake.lake.replay import Moves, staged_moves
+from permalake.lake.state import days, publications
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,6 @@ class _Publish:
         self._attempt = attempt
         self.name = f"{attempt.network} {leases.format_range(attempt.start, attempt.end)}"
         self._row: AttemptRow
-        self._base: dict[str, str] = {}
         self._pinned: dict[str, str] = {}
         self._counts: dict[str, dict[date, int]] = {}
         self._withheld: dict[date, str] = {}
@@ -74,11 +72,10 @@ class _Publish:
         """Read what was pinned and judged; an error unless every day with rows was judged or refused."""
         with self._database.read() as connection:
             self._row = self._standing(connection)
-            self._base = record.base_locations(connection, self._row.attempt_id)
             self._pinned = record.pinned_locations(connection, self._row.attempt_id)
             verdicts = record.verdicts(connection, self._row.attempt_id)
             self._withheld = record.withheld(connection, self._row.attempt_id)
-        self._counts = self._attempt.counts()
+        self._counts = self._attempt.staged.counts()
         if unjudged := sorted(self._days_with_rows() - set(self._withheld) - set(verdicts)):
             raise PermalakeError(
                 f"{self._row.network} {unjudged[0]}: not audited yet; audit it before it is published"
@@ -114,19 +111,8 @@ class _Publish:
         leases.release_days(connection, row.network, row.start, row.end, run_id=row.run_id)
 
     def moves(self) -> Moves:
-        """Return the staged state itself for tables where nobody was faster.
-
-        For the others, return the staged files on top of what is published now.
-        """
-        with self._database.read() as connection:
-            current = locations(connection, PUBLISHED, self._row.network)
-        moves = {name: (current[name], at) for name, at in self._pinned.items()}
-        late = {name: move for name, move in moves.items() if self._withheld or move[0] != self._base[name]}
-        if late:
-            moves |= replay(
-                self._settings, self._database, self._row, late, lambda day: day not in self._withheld
-            )
-        return moves
+        """Return what is pinned, without the days that do not pass."""
+        return staged_moves(self._settings, self._database, self._row, self._pinned, self._withheld)
 
     def head(self) -> HeadEdit:
         """Return the network's live head without the days that pass."""

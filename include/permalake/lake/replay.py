@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from datetime import date
 
 from pyiceberg.expressions import In
@@ -11,17 +11,39 @@ from pyiceberg.table import Table as IcebergTable
 
 from permalake.config import Settings
 from permalake.errors import PermalakeError
-from permalake.lake.catalog import copy_pointers, drop_pointers, open_catalog, open_table
+from permalake.lake.catalog import copy_pointers, drop_pointers, locations, open_catalog, open_table
 from permalake.lake.counts import day_of, days_between, files
 from permalake.lake.database import Database
-from permalake.lake.record import AttemptRow, replay_catalog
+from permalake.lake.record import AttemptRow, base_locations, replay_catalog
+from permalake.lake.state import PUBLISHED
 
 Belongs = Callable[[date], bool]
 Moves = dict[str, tuple[str, str]]
 """Table -> (published location, location that it shall have)."""
 
 
-def replay(
+def staged_moves(
+    settings: Settings,
+    database: Database,
+    attempt: AttemptRow,
+    staged: Mapping[str, str],
+    withheld: Collection[date] = (),
+) -> Moves:
+    """Return the staged state itself for tables that stand where the attempt began.
+
+    For the others, and where days are ``withheld``, return the staged files on top of what is published now.
+    """
+    with database.read() as connection:
+        current = locations(connection, PUBLISHED, attempt.network)
+        base = base_locations(connection, attempt.attempt_id)
+    moves = {name: (current[name], at) for name, at in staged.items()}
+    late = {name: move for name, move in moves.items() if withheld or move[0] != base[name]}
+    if late:
+        moves |= _replay(settings, database, attempt, late, lambda day: day not in withheld)
+    return moves
+
+
+def _replay(
     settings: Settings, database: Database, attempt: AttemptRow, moves: Moves, belongs: Belongs
 ) -> Moves:
     """Return ``moves`` with new targets: the published state with the staged files on top.

@@ -1,8 +1,8 @@
-"""What an attempt has staged, from metadata alone: no lease, no Spark."""
+"""What an attempt has staged, from metadata and files: no lease, no Spark."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import date
 
 from permalake.contracts import Table
@@ -10,7 +10,9 @@ from permalake.lake import leases, record
 from permalake.lake.catalog import locations
 from permalake.lake.counts import rows_per_day
 from permalake.lake.database import Database
+from permalake.lake.day_rows import DayRows, latest_day_before
 from permalake.lake.record import AttemptRow
+from permalake.lake.state import PUBLISHED
 
 
 class StagedState:
@@ -41,11 +43,6 @@ class StagedState:
             base = record.base_locations(connection, self.id)
         return base | self.changed()
 
-    @property
-    def side_tables(self) -> list[str]:
-        """Tables that are committed apart from the attempt."""
-        return [name for name, table in self._contracts.items() if table.commit == "side"]
-
     def counts(self) -> dict[str, dict[date, int]]:
         """Return the rows per table and day of the attempt.
 
@@ -58,3 +55,31 @@ class StagedState:
             for name, location in self.locations().items()
             if name in contracts and contracts[name].commit == commit
         }
+
+    def rows(self, name: str, start: date, end: date, without: Collection[date] = ()) -> DayRows:
+        """Return the rows of start..end of a table, but for some days; of a side table as published."""
+        return self.rows_of({name: (start, end)}, without)[name]
+
+    def rows_of(
+        self, spans: Mapping[str, tuple[date, date]], without: Collection[date] = ()
+    ) -> dict[str, DayRows]:
+        """Return the same of many tables, each from its first day to its last."""
+        by_table = self._readable()
+        return {name: DayRows(by_table[name], start, end, without) for name, (start, end) in spans.items()}
+
+    def published_rows(self, name: str, start: date, end: date) -> DayRows:
+        """Return the rows of start..end as they were published when the attempt began."""
+        with self._database.read() as connection:
+            base = record.base_locations(connection, self.id)
+        return DayRows(base[name], start, end)
+
+    def latest_before(self, name: str, day: date | None = None) -> date | None:
+        """Return the latest day with rows before a day, or before the attempt's days, from metadata."""
+        return latest_day_before(self._readable()[name], day or self._row.start)
+
+    def _readable(self) -> dict[str, str]:
+        """Return the locations of all tables; side tables, which are committed apart, as published."""
+        with self._database.read() as connection:
+            published = locations(connection, PUBLISHED, self._row.network)
+        side = [name for name, table in self._contracts.items() if table.commit == "side"]
+        return self.locations() | {name: published[name] for name in side}

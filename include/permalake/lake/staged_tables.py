@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 from permalake.config import Settings
 from permalake.contracts import Table
-from permalake.lake import record, side_tables, staging
+from permalake.lake import side_tables, staging
 from permalake.lake.catalog import open_table
 from permalake.lake.held import LeasedAttempt
 from permalake.lake.side_tables import Addition
-from permalake.lake.staged_files import StagedFiles
 from permalake.lake.staged_state import StagedState
 from permalake.lake.task_files import FileTarget
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 class StagedTables:
     """The tables that one attempt works on, as it sees them.
 
-    ``staged`` tells what is staged so far, ``files`` reads it without Spark.
+    ``staged`` tells what is staged so far, and reads it without Spark.
     """
 
     def __init__(self, settings: Settings, held: LeasedAttempt, contracts: Mapping[str, Table]) -> None:
@@ -34,7 +33,6 @@ class StagedTables:
         self.end = row.end
         self.run_id = row.run_id
         self.staged = StagedState(held.database, row, contracts)
-        self.files = StagedFiles(held.database, row, self.staged)
         self._settings = settings
         self._held = held
         self._database = held.database
@@ -50,12 +48,6 @@ class StagedTables:
     def days(self, spark: SparkSession, name: str) -> DataFrame:
         """Return the rows of start..end."""
         return self.table(spark, name).where(staging.span(self.start, self.end))
-
-    def published(self, spark: SparkSession, name: str) -> DataFrame:
-        """Return a whole table as it was published when the attempt began."""
-        with self._database.read() as connection:
-            location = record.base_locations(connection, self.id)[name]
-        return spark.read.format("iceberg").load(location)
 
 
 class OpenStaging(StagedTables):

@@ -37,20 +37,20 @@ class PublishedFiles:
 
     def __init__(self, attempt: CarryAttempt) -> None:
         self.opened: dict[str, ds.Dataset] = {}
-        self._files = attempt.files
+        self._staged = attempt.staged
 
     def read(self, table: str, start: date, end: date) -> list[dict[str, Any]]:
         """Return the rows of start..end of a table with a few rows a day."""
-        rows: list[dict[str, Any]] = self._files.published_rows(table, start, end).read().to_pylist()
+        rows: list[dict[str, Any]] = self._staged.published_rows(table, start, end).read().to_pylist()
         return rows
 
     def latest_before(self, table: str) -> date | None:
         """Return the latest day with rows before those of the attempt."""
-        return self._files.latest_before(table)
+        return self._staged.latest_before(table)
 
     def open(self, name: str, table: str, start: date, end: date) -> None:
         """Make the rows of start..end of a table known to queries by name."""
-        self.opened[name] = self._files.published_rows(table, start, end).scan()
+        self.opened[name] = self._staged.published_rows(table, start, end).scan()
 
 
 def stage_carried(
@@ -68,7 +68,7 @@ def stage_carried(
     call ``functions``.
     """
     present = {
-        _PRESENT.format(name): attempt.files.rows(name, attempt.start, attempt.end).scan()
+        _PRESENT.format(name): attempt.staged.rows(name, attempt.start, attempt.end).scan()
         for name in contracts
     }
     targets, file_io = tuple(attempt.targets(contracts.values())), object_storage.file_io()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 import pyarrow as pa
 
@@ -13,6 +13,7 @@ from permalake.contracts.rows import Row
 from permalake.engine.duckdb_engine import Rows
 from permalake.engine.local_files import sendable
 from permalake.engine.rows import Relation
+from permalake.lake import Attempt
 from permalake.net import object_storage
 from permalake.pipeline.day_queries import DayQueries, QueriesOverFiles
 from permalake.pipeline.landing import LANDED_RECORD, TaskOutput, Written
@@ -39,6 +40,15 @@ class DayLanding:
     spark: SparkSession
     folder: str
     rows: Rows
+
+    @classmethod
+    def of(cls, spark: SparkSession, attempt: Attempt) -> Self:
+        """Return the landing folder of an attempt, with the rows that it has staged."""
+
+        def staged(name: str) -> Relation:
+            return attempt.staged.rows(name, attempt.start, attempt.end).scan()
+
+        return cls(spark, attempt.landing, staged)
 
     def queries(self, queries: DayQueries, results: Mapping[str, pa.Schema]) -> Written:
         """Land the rows of queries with these columns and types; a query may read those before it."""

@@ -99,7 +99,7 @@ def stage_queries(attempt: Attempt, queries: DayQueries, spark: Callable[[], Spa
     targets = tuple(attempt.targets(made))
     file_io = object_storage.file_io()
     contracts = {contract.name: contract for contract in made}
-    sent = queries.over(lambda name: attempt.files.rows(name, attempt.start, attempt.end).scan())
+    sent = queries.over(lambda name: attempt.staged.rows(name, attempt.start, attempt.end).scan())
 
     def work(share: TaskShare) -> list[WrittenFile]:
         files = TaskFiles(targets, file_io)

@@ -10,7 +10,7 @@ import pyarrow.dataset as ds
 from permalake.contracts import Table
 from permalake.errors import PermalakeError
 from permalake.lake import CarryAttempt, PinnedAttempt
-from permalake.lake.staged_files import StagedFiles
+from permalake.lake.staged_state import StagedState
 from permalake.pipeline.jobs import StepContext
 from permalake.transparency.differences import first_difference
 from permalake.transparency.landed import LandedDay, LandedDays, news
@@ -34,7 +34,7 @@ def judge(context: StepContext, pinned: PinnedAttempt) -> None:
     if landed is None:
         return
     for day, (passed, _) in sorted(pinned.verdicts().items()):
-        line = _difference(landed, day, context.work.domain.tables, pinned.files) if passed else None
+        line = _difference(landed, day, context.work.domain.tables, pinned.staged) if passed else None
         if line is None:
             continue
         context.report(f"{context.arguments.network} {day}: {line}")
@@ -43,19 +43,19 @@ def judge(context: StepContext, pinned: PinnedAttempt) -> None:
 
 
 def _difference(
-    landed: LandedDays, day: date, tables: Mapping[str, Table], files: StagedFiles, kind: str = "day"
+    landed: LandedDays, day: date, tables: Mapping[str, Table], staged: StagedState, kind: str = "day"
 ) -> str | None:
     signed = landed.day(day)
     if signed is None:
         return "no publisher's day was landed for it; build it from the first step"
-    return compared(signed, tables, files, kind)
+    return compared(signed, tables, staged, kind)
 
 
-def compared(signed: LandedDay, tables: Mapping[str, Table], files: StagedFiles, kind: str) -> str | None:
+def compared(signed: LandedDay, tables: Mapping[str, Table], staged: StagedState, kind: str) -> str | None:
     """Return how the staged tables of a day first differ from what was signed; None: not at all."""
 
     def rows(name: str) -> ds.Dataset:
-        return files.rows(name, signed.date, signed.date).scan()
+        return staged.rows(name, signed.date, signed.date).scan()
 
     try:
         return first_difference(signed, tables, kind, rows)
@@ -89,6 +89,6 @@ def carried_difference(context: StepContext, attempt: CarryAttempt) -> str | Non
                 "this lake does not hold all of its earlier days as they are signed now"
             )
             return None
-        if line := compared(signed, context.work.domain.tables, attempt.files, "carried"):
+        if line := compared(signed, context.work.domain.tables, attempt.staged, "carried"):
             return line
     return None

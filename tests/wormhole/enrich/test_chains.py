@@ -67,7 +67,7 @@ class Desk:
         self.cache = answer_cache(
             spark, self.attempt, CHAIN_ANSWERS, lambda text, day=None: self.notes.append((text, day))
         )
-        self.days = DayLanding(spark, self.attempt.landing, None)
+        self.days = DayLanding.of(spark, self.attempt)
 
     def ask(self, server, chains, *questions, retry_policy=HASTY, again=False, recheck=False):
         """(chain, question, subject) -> address and symbol, of what is answered."""

@@ -52,7 +52,7 @@ class Desk:
         self.cache = answer_cache(
             spark, self.attempt, TOKEN_CUSTODY, lambda text, day=None: self.notes.append((text, day))
         )
-        self.days = DayLanding(spark, self.attempt.landing, None)
+        self.days = DayLanding.of(spark, self.attempt)
 
     def ask(self, server, held, *, retry_policy=PATIENT, seconds=None, days=(FIRST, DAY)) -> None:
         sections = {2: ChainSettings(rpc_url=f"{server.url}/2", rate_per_second=500)}

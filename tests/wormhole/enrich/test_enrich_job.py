@@ -88,20 +88,18 @@ class World:
         """All that another run would ask, before it stages anything."""
         attempt, settings = self.lake.resume("wormhole", "one"), load_settings()
         quotes = LakeCache(
-            lambda first, last: attempt.files.rows("token_prices", first, last).scan(),
+            lambda first, last: attempt.staged.rows("token_prices", first, last).scan(),
             None,
             partial(AskedPrices, self.lake.database),
             None,
         )
         answers = AnswerCache(
-            lambda first, last: attempt.files.rows("chain_answers", first, last).scan(),
+            lambda first, last: attempt.staged.rows("chain_answers", first, last).scan(),
             None,
             attempt.record.note,
         )
         with Chains(rpcs(settings), answers) as chains:
-            days = DayLanding(
-                self.spark, attempt.landing, lambda name: attempt.files.rows(name, *DAYS).scan()
-            )
+            days = DayLanding.of(self.spark, attempt)
             enriched(
                 settings,
                 days,

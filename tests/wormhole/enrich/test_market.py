@@ -95,7 +95,7 @@ class Desk:
         self.attempt = self.lake.begin("wormhole", dt.date(2024, 3, 18), dt.date(2024, 3, 18), "run")
         self.notes = []
         self.cache = LakeCache(
-            read=lambda first, last: self.attempt.files.rows(TOKEN_PRICES.name, first, last).scan(),
+            read=lambda first, last: self.attempt.staged.rows(TOKEN_PRICES.name, first, last).scan(),
             add=lambda rows: append_new(self.attempt, rows, TOKEN_PRICES, spark),
             memory=partial(AskedPrices, self.lake.database),
             remark=self.notes.append,

@@ -85,7 +85,7 @@ class Desk:
         self.cache = answer_cache(
             spark, self.attempt, REDEMPTIONS, lambda text, day=None: self.notes.append((text, day))
         )
-        self.days = DayLanding(spark, self.attempt.landing, None)
+        self.days = DayLanding.of(spark, self.attempt)
         rows = {"token_transfer_payload": [], "nft_transfer_payload": []}
         for number, bridge, chain in transfers:
             one = {"row_key": key(number), "target_chain": chain, "date": day_of(number)}

@@ -39,11 +39,11 @@ class StagedDays:
 
     def rows(self, name: str, first: date, last: date) -> Relation:
         """Return the rows of a table of the days ``first..last``."""
-        return self.attempt.files.rows(name, first, last).scan()
+        return self.attempt.staged.rows(name, first, last).scan()
 
     def latest_before(self, name: str, day: date) -> date | None:
         """Return the latest day before ``day`` of which a table has rows."""
-        return self.attempt.files.latest_before(name, day)
+        return self.attempt.staged.latest_before(name, day)
 
 
 def attested_records(

@@ -21,7 +21,7 @@ def answer_cache(
 ) -> AnswerCache:
     """Return the access of an attempt to a table of answers; ``remark`` notes what nobody answered."""
     return AnswerCache(
-        read=lambda first, last: attempt.files.rows(table.name, first, last).scan(),
+        read=lambda first, last: attempt.staged.rows(table.name, first, last).scan(),
         add=lambda rows: append_new(attempt, rows, table, spark),
         remark=remark,
     )

@@ -42,7 +42,7 @@ def stage(context: StepContext, attempt: CarryAttempt) -> Mapping[date, str]:
     days = DayLanding(
         context.spark,
         attempt.landing,
-        lambda name: attempt.files.published_rows(name, attempt.start, attempt.end).scan(),
+        lambda name: attempt.staged.published_rows(name, attempt.start, attempt.end).scan(),
     )
     landed = days.queries(
         DayQueries(
@@ -80,7 +80,7 @@ def stage(context: StepContext, attempt: CarryAttempt) -> Mapping[date, str]:
         functions=functions,
     )
     _ask_custody(context, attempt, days, held)
-    then = attempt.files.published_rows("attested_tokens", attempt.start, attempt.end).scan()
+    then = attempt.staged.published_rows("attested_tokens", attempt.start, attempt.end).scan()
     outdated = days.queries(
         DayQueries({"outdated": OUTDATED}, WORMHOLE_TABLES, {ATTESTED: attested, BEFORE: then}, functions),
         {"outdated": OUTDATED_DAY},
@@ -93,11 +93,10 @@ def stage(context: StepContext, attempt: CarryAttempt) -> Mapping[date, str]:
 
 def _before(attempt: CarryAttempt, name: str) -> Relation:
     """Return the published rows of a carried table of the latest day before the attempt's."""
-    files = attempt.files
-    latest = files.latest_before(name)
+    latest = attempt.staged.latest_before(name)
     if latest is None:
         return WORMHOLE_TABLES[name].arrow.empty_table()
-    return files.published_rows(name, latest, latest).scan()
+    return attempt.staged.published_rows(name, latest, latest).scan()
 
 
 def _ask_custody(context: StepContext, attempt: CarryAttempt, days: DayLanding, held: Relation) -> None:

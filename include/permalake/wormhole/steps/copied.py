@@ -68,9 +68,7 @@ def stage_copied(context: StepContext, attempt: Attempt, landed: LandedDays) -> 
     arguments, settings, spark = context.arguments, context.work.settings, context.spark
     copied = landed_between(landed, arguments.start, arguments.end)
     signed = {_signed(name): signed_rows(copied, name) for name in DETAILS}
-    days = DayLanding(
-        spark, attempt.landing, lambda name: attempt.files.rows(name, arguments.start, arguments.end).scan()
-    )
+    days = DayLanding.of(spark, attempt)
     quotes = {_QUOTES: _COPIED_QUOTES, _USED: used_quotes([_QUOTES], datetime.now(UTC))}
     used = days.queries(DayQueries(quotes, WORMHOLE_TABLES, signed), {_USED: TOKEN_PRICES.arrow})
     append_new(attempt, used.dataset(_USED), TOKEN_PRICES, spark)

@@ -67,9 +67,7 @@ def _staged(context: StepContext, attempt: Attempt) -> StepResult:
     waiting = context.work.carries.waiting(arguments.network)
     nodes = rpcs(settings)
     context.report(f"enrich {arguments}: {_asked(arguments, again=again)}")
-    days = DayLanding(
-        spark, attempt.landing, lambda name: attempt.files.rows(name, arguments.start, arguments.end).scan()
-    )
+    days = DayLanding.of(spark, attempt)
     recheck = again and arguments.force
     with Chains(nodes, answers, again=again, recheck=recheck, stored=arguments.stored) as chains:
         enrichment = enriched(

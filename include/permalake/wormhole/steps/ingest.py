@@ -84,11 +84,7 @@ def run(context: StepContext) -> StepResult:
 
 def _keep_senders(context: StepContext, attempt: Attempt, senders: DataFrame) -> None:
     """Keep who sent the days' transfers, as the source's API reports it."""
-    days = DayLanding(
-        context.spark,
-        attempt.landing,
-        lambda name: attempt.files.rows(name, attempt.start, attempt.end).scan(),
-    )
+    days = DayLanding.of(context.spark, attempt)
     reported = days.frames({SENDERS: senders}, {SENDERS: SENDER}).datasets
     query = sender_answers(datetime.now(UTC))
     answers = days.queries(

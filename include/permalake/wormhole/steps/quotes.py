@@ -32,7 +32,7 @@ def price_cache(
 ) -> LakeCache:
     """Return the access of an attempt to ``token_prices``."""
     return LakeCache(
-        read=lambda first, last: attempt.files.rows(TOKEN_PRICES.name, first, last).scan(),
+        read=lambda first, last: attempt.staged.rows(TOKEN_PRICES.name, first, last).scan(),
         add=lambda quotes: append_new(attempt, quotes, TOKEN_PRICES, context.spark),
         memory=partial(AskedPrices, context.work.database),
         remark=remark,
@@ -68,7 +68,7 @@ def _correct(
 ) -> None:
     if not (quoted := dates_of(used)):
         return
-    given = {USED: used, STORED: attempt.files.rows(TOKEN_PRICES.name, min(quoted), max(quoted)).scan()}
+    given = {USED: used, STORED: attempt.staged.rows(TOKEN_PRICES.name, min(quoted), max(quoted)).scan()}
     query = corrections(datetime.now(UTC))
     rows = landing.results({_CORRECTED: query}, {_CORRECTED: TOKEN_PRICES.arrow}, given)[_CORRECTED]
     example = next(rows_where(rows), None)
