@@ -118,6 +118,19 @@ class _ScanExpectation(BatchExpectation):
         result_format = parse_result_format((runtime_configuration or {}).get("result_format", "BASIC"))
         return ValidationDependencies({self.metric: configuration}, result_format)
 
+    def _validate(
+        self,
+        metrics: _Arguments,
+        runtime_configuration: _Arguments | None = None,  # noqa: ARG002
+        execution_engine: ExecutionEngine[Any] | None = None,  # noqa: ARG002
+    ) -> _Arguments:
+        outcome: Outcome = metrics[self.metric]
+        details = {"days": dict(outcome.days), "sample": [dict(row) for row in outcome.sample]}
+        return {
+            "success": outcome.count == 0,
+            "result": {"observed_value": outcome.count, "details": details},
+        }
+
 
 class ExpectRowsToMeet(_ScanExpectation):
     """Every row meets ``predicate``; ``shown`` are the columns to report of one that does not."""
@@ -127,14 +140,6 @@ class ExpectRowsToMeet(_ScanExpectation):
 
     success_keys: ClassVar[tuple[str, ...]] = ("rule", "predicate", "shown")
 
-    def _validate(
-        self,
-        metrics: _Arguments,
-        runtime_configuration: _Arguments | None = None,  # noqa: ARG002
-        execution_engine: ExecutionEngine[Any] | None = None,  # noqa: ARG002
-    ) -> _Arguments:
-        return _result(metrics[self.metric])
-
 
 class ExpectKeyToBeUnique(_ScanExpectation):
     """No two rows share a key."""
@@ -142,14 +147,6 @@ class ExpectKeyToBeUnique(_ScanExpectation):
     key: list[str]
 
     success_keys: ClassVar[tuple[str, ...]] = ("rule", "key")
-
-    def _validate(
-        self,
-        metrics: _Arguments,
-        runtime_configuration: _Arguments | None = None,  # noqa: ARG002
-        execution_engine: ExecutionEngine[Any] | None = None,  # noqa: ARG002
-    ) -> _Arguments:
-        return _result(metrics[self.metric])
 
 
 class ExpectColumnTypes(_ScanExpectation):
@@ -175,8 +172,3 @@ class ExpectColumnTypes(_ScanExpectation):
         ]
         details = {"days": {}, "sample": wrong}
         return {"success": not wrong, "result": {"observed_value": len(wrong), "details": details}}
-
-
-def _result(outcome: Outcome) -> _Arguments:
-    details = {"days": dict(outcome.days), "sample": [dict(row) for row in outcome.sample]}
-    return {"success": outcome.count == 0, "result": {"observed_value": outcome.count, "details": details}}

@@ -8,16 +8,17 @@ returns its violations. Sides are text, which the helpers below compose; the hea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+import pyarrow as pa
+
 from permalake.audit.suite import CRITICAL, WARNING, Severity
-from permalake.engine.rows import Check
+from permalake.contracts.rows import Row
+from permalake.engine.rows import VIOLATIONS, Check
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from permalake.audit.configuration import Configuration
 
 VALUE_TYPE = "decimal(38,8)"
@@ -86,6 +87,19 @@ def violations(
     With ``check``, ``find`` returns the rows in which ``check`` finds them.
     """
     return Law(name, table, text, "violations", (find,), severity, warns_on, check)
+
+
+def each_row(wrong: Callable[[Row], Iterable[tuple[object, ...]]]) -> Check:
+    """Return the check of rows one by one: ``wrong`` gives the (date, place, expected, found) of a row."""
+
+    def check(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            rows = [violation for row in batch.to_pylist() for violation in wrong(row)]
+            columns = [pa.array(column) for column in zip(*rows, strict=True)]
+            if rows:
+                yield pa.RecordBatch.from_arrays(columns, names=VIOLATIONS.names)
+
+    return check
 
 
 def shared(name: str, rows: str | Given) -> str:

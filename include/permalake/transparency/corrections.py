@@ -13,12 +13,13 @@ from sqlalchemy import select
 
 from permalake.contracts import Table
 from permalake.contracts.namespaces import Namespaces
+from permalake.contracts.sql_text import alike, identifier
 from permalake.lake.database import Database
 from permalake.lake.published import check_history, dataset, past_state
 from permalake.lake.state import publication_tables, publications
 from permalake.transparency.digest import counted_columns
 from permalake.transparency.feed import KINDS_WITH_DAYS
-from permalake.transparency.row_differences import key_text, value_text
+from permalake.transparency.row_differences import key_text, place, value_text
 from permalake.transparency.row_order import order_of
 
 MOST_ROWS = 100_000
@@ -100,7 +101,7 @@ def table_correction(before: ds.Dataset, after: ds.Dataset, table: Table) -> Tab
     names = [name for name, _ in counted_columns(table)]
     key = [name for name in table.key if name in names] or names
     listed = ", ".join(f'"{name}"' for name in names)
-    same = " AND ".join(f'gone."{name}" IS NOT DISTINCT FROM made."{name}"' for name in key)
+    same = alike("gone", "made", *(identifier(name) for name in key))
     order = ", ".join(f'"{name}" ASC NULLS FIRST' for name in dict.fromkeys((*order_of(table), *key)))
     with duckdb.connect() as connection:
         connection.execute(f"SET TimeZone = 'UTC'; SET memory_limit = '{_MEMORY}'; SET threads = 1")
@@ -140,7 +141,7 @@ def _first(
     pairs: dict[tuple[Any, ...], dict[int, Mapping[str, Any]]] = {}
     for row in rows:
         pairs.setdefault(tuple(row[name] for name in key), {})[row["_side"]] = row
-    ordered = sorted(pairs.values(), key=lambda pair: _place(next(iter(pair.values())), table))
+    ordered = sorted(pairs.values(), key=lambda pair: place(next(iter(pair.values())), order_of(table)))
     return tuple(_in_words(pair, table) for pair in ordered[:MOST_SHOWN])
 
 
@@ -153,7 +154,3 @@ def _in_words(pair: Mapping[int, Mapping[str, Any]], table: Table) -> tuple[str,
     words = [f"{name}: {value_text(before[name])} → {value_text(after[name])}" for name in names]
     more = len(words) - _MOST_COLUMNS
     return text, "; ".join(words[:_MOST_COLUMNS]) + (f"; and {more} more columns" if more > 0 else "")
-
-
-def _place(row: Mapping[str, Any], table: Table) -> list[tuple[bool, Any]]:
-    return [(row[name] is not None, row[name]) for name in order_of(table)]

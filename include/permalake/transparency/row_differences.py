@@ -36,9 +36,9 @@ def differing_rows(version: ds.Dataset, other: ds.Dataset, table: Table) -> tupl
             return rows[0] if rows else None
 
         first, second = lacking("one", "other"), lacking("other", "one")
-    if first is None or second is None or _place(first, order) == _place(second, order):
+    if first is None or second is None or place(first, order) == place(second, order):
         return first, second
-    return (first, None) if _place(first, order) < _place(second, order) else (None, second)
+    return (first, None) if place(first, order) < place(second, order) else (None, second)
 
 
 def key_text(row: Row, table: Table) -> str:
@@ -52,5 +52,6 @@ def value_text(value: object) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
-def _place(row: Row, order: tuple[str, ...]) -> list[tuple[bool, Any]]:
+def place(row: Row, order: tuple[str, ...]) -> list[tuple[bool, Any]]:
+    """Return where a row stands in an order, nulls first."""
     return [(row[name] is not None, row[name]) for name in order]

@@ -18,7 +18,7 @@ from permalake.wormhole.codec.native_addresses import base58
 from permalake.wormhole.contracts.tables import CHAIN_ANSWERS
 from permalake.wormhole.enrich.chains import FOR_GOOD, Chains
 from permalake.wormhole.enrich.questions import TOO_NEW
-from permalake.wormhole.enrich.rpcs import rpcs
+from permalake.wormhole.enrich.rpcs import opened
 from permalake.wormhole.reference import load_reference
 from permalake.wormhole.steps.answer_caches import answer_cache
 from permalake.wormhole.tables.chain_questions import SCHEMA
@@ -75,8 +75,9 @@ class Desk:
             number: ChainSettings(rpc_url=f"{server.url}/{number}", rate_per_second=200) for number in chains
         }
         settings = self.settings.model_copy(update={"chains": sections})
-        with Chains(rpcs(settings, retry_policy), self.cache, again=again, recheck=recheck) as desk:
-            rows = desk.answers(self.days, table(questions)).to_table().to_pylist()
+        with opened(settings, retry_policy) as nodes:
+            chains = Chains(nodes, self.cache, again=again, recheck=recheck)
+            rows = chains.answers(self.days, table(questions)).to_table().to_pylist()
         return {
             (row["chain"], row["question"], row["subject"]): (row["address"], row["symbol"]) for row in rows
         }
@@ -198,8 +199,8 @@ def test_a_node_that_is_down_leaves_its_questions_open_and_others_are_answered(d
             2: ChainSettings(rpc_url=f"{broken.url}/2", rate_per_second=200),
         }
         settings = desk.settings.model_copy(update={"chains": sections})
-        with Chains(rpcs(settings, IMPATIENT), desk.cache) as chains:
-            rows = chains.answers(desk.days, table(asked)).to_table().to_pylist()
+        with opened(settings, IMPATIENT) as nodes:
+            rows = Chains(nodes, desk.cache).answers(desk.days, table(asked)).to_table().to_pylist()
         assert [row["question"] for row in rows] == ["owner"]
         assert desk.notes == [
             (
@@ -226,6 +227,5 @@ def test_chains_without_an_rpc_are_remarked_by_day(desk, world) -> None:
 
 def test_no_question_no_request(desk, world) -> None:
     with RpcServer(world) as server:
-        with Chains({}, desk.cache) as chains:
-            assert not chains.answers(desk.days, table([])).num_rows
+        assert not Chains({}, desk.cache).answers(desk.days, table([])).num_rows
         assert not server.requests

@@ -15,7 +15,7 @@ from permalake.net.http import RetryPolicy
 from permalake.pipeline.day_landing import DayLanding
 from permalake.wormhole.contracts.custody_tables import TOKEN_CUSTODY
 from permalake.wormhole.enrich.custody import Custody
-from permalake.wormhole.enrich.rpcs import rpcs
+from permalake.wormhole.enrich.rpcs import opened
 from permalake.wormhole.reference import load_reference
 from permalake.wormhole.steps.answer_caches import answer_cache
 from support.lakes import OpenLake
@@ -56,13 +56,9 @@ class Desk:
 
     def ask(self, server, held, *, retry_policy=PATIENT, seconds=None, days=(FIRST, DAY)) -> None:
         sections = {2: ChainSettings(rpc_url=f"{server.url}/2", rate_per_second=500)}
-        nodes = rpcs(self.settings.model_copy(update={"chains": sections}), retry_policy)
         rows = pa.table(dict(zip(HELD.names, zip(*held, strict=True), strict=True)), HELD)
-        try:
+        with opened(self.settings.model_copy(update={"chains": sections}), retry_policy) as nodes:
             Custody(nodes, self.cache, seconds=seconds).ask(self.days, rows, days)
-        finally:
-            for node in nodes.values():
-                node.close()
 
     def kept(self):
         rows = self.cache.read(dt.date.min, dt.date.max).to_table().to_pylist()

@@ -22,7 +22,7 @@ from permalake.wormhole.enrich.chains import AnswerCache, Chains
 from permalake.wormhole.enrich.enriched_days import enriched
 from permalake.wormhole.enrich.price_cache import LakeCache
 from permalake.wormhole.enrich.price_providers import providers
-from permalake.wormhole.enrich.rpcs import rpcs
+from permalake.wormhole.enrich.rpcs import opened
 from permalake.wormhole.enrich.token_values import PriceSources
 from support.chain_world import SOLANA, chains, nft_contract
 from support.expected_rows import differences, read
@@ -98,7 +98,7 @@ class World:
             None,
             attempt.record.note,
         )
-        with Chains(rpcs(settings), answers) as chains:
+        with opened(settings) as nodes:
             days = DayLanding.of(self.spark, attempt)
             enriched(
                 settings,
@@ -107,7 +107,7 @@ class World:
                 *DAYS,
                 sound_before=DAYS[0],
                 sources=PriceSources(providers(settings, quotes), None, settings.prices),
-                chains=chains,
+                chains=Chains(nodes, answers),
             )
 
     def rows(self, attempt):

@@ -16,7 +16,7 @@ from permalake.net.http import RetryPolicy
 from permalake.pipeline.day_landing import DayLanding
 from permalake.wormhole.contracts.redemption_tables import REDEMPTIONS
 from permalake.wormhole.enrich.redemptions import Redemptions
-from permalake.wormhole.enrich.rpcs import rpcs
+from permalake.wormhole.enrich.rpcs import opened
 from permalake.wormhole.reference import load_reference
 from permalake.wormhole.sources.operation_documents import reported_sides
 from permalake.wormhole.steps.answer_caches import answer_cache
@@ -110,12 +110,8 @@ class Desk:
         sections = {
             number: ChainSettings(rpc_url=f"{server.url}/{number}", rate_per_second=500) for number in chains
         }
-        nodes = rpcs(self.settings.model_copy(update={"chains": sections}), retry_policy)
-        try:
+        with opened(self.settings.model_copy(update={"chains": sections}), retry_policy) as nodes:
             Redemptions(nodes, self.cache, again=again).ask(self.days, self.sent, (DAY, NEXT))
-        finally:
-            for node in nodes.values():
-                node.close()
 
     def kept(self):
         rows = self.cache.read(dt.date.min, dt.date.max).to_table().to_pylist()

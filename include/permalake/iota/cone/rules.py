@@ -7,24 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol as Interface
 
+from permalake.iota.codec.milestones import ApplicableKey
 from permalake.iota.codec.outputs import Protocol
 from permalake.iota.cone.source_records import LOOK_BACK, MilestoneDay
 
 
-class CoordinatorRange(Interface):
-    """A coordinator key (hex), the milestones that it signs (inclusive), and its threshold."""
-
-    @property
-    def key(self) -> str:
-        """Public key, hex."""
-
-    @property
-    def start(self) -> int:
-        """First milestone index."""
-
-    @property
-    def end(self) -> int | None:
-        """Last milestone index, inclusive; None or 0 for no end."""
+class CoordinatorRange(ApplicableKey, Interface):
+    """A coordinator key, the milestones that it signs, and its threshold."""
 
     @property
     def threshold(self) -> int | None:

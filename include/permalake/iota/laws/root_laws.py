@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-import pyarrow as pa
-
-from permalake.audit.laws import violations
+from permalake.audit.laws import each_row, violations
 from permalake.contracts.rows import Row
 from permalake.iota.codec.faults import DecodeError
 from permalake.iota.codec.merkle import merkle_root
@@ -30,20 +28,12 @@ FROM milestones AS milestones LEFT JOIN (
 """Milestones, each with its messages: position, state and id in one text."""
 
 
-def _broken_roots(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Find the milestones whose roots differ from those of their messages.
+def _broken_roots(row: Row) -> Iterator[tuple[object, ...]]:
+    """Find the roots of a milestone that differ from those of its messages.
 
     Chrysalis: one root over the included transactions' messages (TIP-4). Stardust: an inclusion root over all
     blocks and an applied root over those with an included transaction (TIP-29).
     """
-    for batch in batches:
-        rows = [wrong for row in batch.to_pylist() for wrong in _wrong(row)]
-        columns = [pa.array(column) for column in zip(*rows, strict=True)]
-        if rows:
-            yield pa.RecordBatch.from_arrays(columns, names=["date", "place", "expected", "found"])
-
-
-def _wrong(row: Row) -> Iterator[tuple[object, ...]]:
     payload = bytes(row["payload"])
     is_chrysalis = payload[:4] == _TYPE_OF_CHRYSALIS
     place = f"milestone {row['milestone_index']}"
@@ -74,6 +64,6 @@ LAWS = (
         "messages",
         "Ids in white-flag order lead to the Merkle roots that the milestone was signed with.",
         _CONES,
-        check=_broken_roots,
+        check=each_row(_broken_roots),
     ),
 )

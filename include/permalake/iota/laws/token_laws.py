@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-import pyarrow as pa
-
-from permalake.audit.laws import balance, by, covered, side, union, violations
+from permalake.audit.laws import balance, by, covered, each_row, side, union, violations
 from permalake.contracts.rows import Row
 from permalake.iota.laws.tangle_sides import SPENT
 
@@ -35,30 +33,18 @@ FROM ({_CHANGES}) GROUP BY date, transaction_id, token_id
 """
 
 
-def _unbalanced(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Find the tokens that a transaction creates from nothing, or mints and does not create.
+def _unbalanced(row: Row) -> Iterator[tuple[object, ...]]:
+    """Find a token that a transaction creates from nothing, or mints and does not create.
 
     It may burn tokens unless it mints them. Amounts have up to 78 digits, more than decimals of SQL hold.
     """
-    for batch in batches:
-        rows = [
-            (row["date"], row["place"], "what it consumes and mints, less what it melts", wrong)
-            for row in batch.to_pylist()
-            if (wrong := _wrong(row)) is not None
-        ]
-        columns = [pa.array(column) for column in zip(*rows, strict=True)]
-        if rows:
-            yield pa.RecordBatch.from_arrays(columns, names=["date", "place", "expected", "found"])
-
-
-def _wrong(row: Row) -> str | None:
     try:
         left = sum(int(change) for change in row["changes"] if change is not None)
+        wrong = f"{left} more" if left > 0 else "less" if row["mints"] and left < 0 else None
     except ValueError as error:
-        return str(error)
-    if left > 0:
-        return f"{left} more"
-    return "less" if row["mints"] and left < 0 else None
+        wrong = str(error)
+    if wrong is not None:
+        yield row["date"], row["place"], "what it consumes and mints, less what it melts", wrong
 
 
 LAWS = (
@@ -67,7 +53,7 @@ LAWS = (
         "native_tokens",
         "A transaction creates no more of a native token than it consumes and mints, less what it melts.",
         _BY_TOKEN,
-        check=_unbalanced,
+        check=each_row(_unbalanced),
     ),
     balance(
         "tokens_of_outputs",

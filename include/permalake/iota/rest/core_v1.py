@@ -19,25 +19,16 @@ from permalake.iota.rest.chrysalis_answers import (
 )
 from permalake.iota.rest.holdings import since
 from permalake.iota.rest.known_networks import node_parameters
-from permalake.iota.rest.parameters import Index, Nothing, OutputId
+from permalake.iota.rest.parameters import Index, Nothing, OutputId, TransactionId
 from permalake.iota.rest.stardust_answers import MilestoneIndex
 from permalake.version import VERSION
 from permalake.web.answers import Bytes32, Count, Enveloped, Seconds, answer
 from permalake.web.head import HeadRoute, current_with_head
-from permalake.web.params import hex_id, hex_schema, output_id
+from permalake.web.params import hex_id, output_id
 from permalake.web.problems import documented
 from permalake.web.state import PublishedLake, RequestLake, promptly
 
 router = APIRouter(tags=["core v1"], responses=documented(), route_class=HeadRoute)
-TransactionPart = Annotated[
-    str,
-    Path(
-        alias="transactionId",
-        description="Id of a transaction: 32 bytes as hex.",
-        examples=["05136f7e6ceeff97d833baca0fd7a0bcfb7d33b1e60914460f51cabdd3b0187f"],
-        json_schema_extra=hex_schema(32),
-    ),
-]
 OutputIndex = Annotated[
     int, Path(alias="idx", ge=0, le=65535, description="Index of the output.", examples=[0])
 ]
@@ -138,7 +129,7 @@ def output(lake: PublishedLake, requested_id: OutputId, query: Nothing) -> Respo
 @router.get("/outputs/{transactionId}/{idx}", responses=answer(Enveloped[ChrysalisOutputState]))
 def output_of_transaction(
     lake: PublishedLake,
-    transaction_id: TransactionPart,
+    transaction_id: TransactionId,
     index: OutputIndex,
     query: Nothing,  # noqa: ARG001
 ) -> Response:

@@ -120,10 +120,9 @@ class StardustTreasuryOutput(TypedDict):
     amount: Amount
 
 
-class BasicOutput(TypedDict):
-    """A basic output (TIP-18)."""
+class _OwnedOutput(TypedDict):
+    """What all outputs with an owner have (TIP-18)."""
 
-    type: Literal[3]
     amount: Amount
     nativeTokens: NotRequired[list[NativeTokenAmount]]
     unlockConditions: list[StardustCondition]
@@ -131,19 +130,20 @@ class BasicOutput(TypedDict):
     immutableFeatures: NotRequired[list[StardustFeature]]
 
 
-class AliasOutput(TypedDict):
+class BasicOutput(_OwnedOutput):
+    """A basic output (TIP-18)."""
+
+    type: Literal[3]
+
+
+class AliasOutput(_OwnedOutput):
     """A state of an alias (TIP-18)."""
 
     type: Literal[4]
-    amount: Amount
-    nativeTokens: NotRequired[list[NativeTokenAmount]]
     aliasId: Id32
     stateIndex: Count
     stateMetadata: NotRequired[Hex0x]
     foundryCounter: Count
-    unlockConditions: list[StardustCondition]
-    features: NotRequired[list[StardustFeature]]
-    immutableFeatures: NotRequired[list[StardustFeature]]
 
 
 class StardustTokenScheme(TypedDict):
@@ -155,29 +155,19 @@ class StardustTokenScheme(TypedDict):
     maximumSupply: U256Hex
 
 
-class FoundryOutput(TypedDict):
+class FoundryOutput(_OwnedOutput):
     """A state of a foundry (TIP-18)."""
 
     type: Literal[5]
-    amount: Amount
-    nativeTokens: NotRequired[list[NativeTokenAmount]]
     serialNumber: Count
     tokenScheme: StardustTokenScheme
-    unlockConditions: list[StardustCondition]
-    features: NotRequired[list[StardustFeature]]
-    immutableFeatures: NotRequired[list[StardustFeature]]
 
 
-class NftOutput(TypedDict):
+class NftOutput(_OwnedOutput):
     """A state of an NFT (TIP-18)."""
 
     type: Literal[6]
-    amount: Amount
-    nativeTokens: NotRequired[list[NativeTokenAmount]]
     nftId: Id32
-    unlockConditions: list[StardustCondition]
-    features: NotRequired[list[StardustFeature]]
-    immutableFeatures: NotRequired[list[StardustFeature]]
 
 
 StardustOutput = StardustTreasuryOutput | BasicOutput | AliasOutput | FoundryOutput | NftOutput

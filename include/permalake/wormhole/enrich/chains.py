@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import groupby, islice
-from types import TracebackType
 from typing import Any
 
 import pyarrow as pa
@@ -151,19 +150,6 @@ class Chains:
         )
         self._ask(rows["mine"])
         self._remark_untold(table(rows[_UNTOLD]).to_pylist())
-
-    def close(self) -> None:
-        """Close all connections."""
-        for rpc in self._rpcs.values():
-            rpc.close()
-
-    def __enter__(self) -> Chains:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _remark_untold(self, rows: Sequence[Row]) -> None:
         """Note a remark on each day with questions to chains that have no RPC."""

@@ -30,9 +30,9 @@ def rpcs(settings: Settings, retry_policy: RetryPolicy | None = None) -> dict[in
 
 
 @contextmanager
-def opened(settings: Settings) -> Iterator[dict[int, ChainRpc]]:
+def opened(settings: Settings, retry_policy: RetryPolicy | None = None) -> Iterator[dict[int, ChainRpc]]:
     """Give the RPCs by Wormhole chain id to a ``with`` block, and close them at its end."""
-    by_chain = rpcs(settings)
+    by_chain = rpcs(settings, retry_policy)
     try:
         yield by_chain
     finally:

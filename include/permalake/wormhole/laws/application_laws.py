@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-import pyarrow as pa
-
-from permalake.audit.laws import balance, covered, entries, side, violations
+from permalake.audit.laws import balance, covered, each_row, entries, side, violations
 from permalake.contracts.rows import Row
 from permalake.wormhole.laws.sum_laws import LIMIT, total, value_text
-from permalake.wormhole.laws.value_laws import wrong_values
+from permalake.wormhole.laws.value_laws import far_quotes, wrong_distances, wrong_values
 
 _MESSAGES, _TRANSFERS, _DETAILS = (
     "application_messages",
@@ -68,45 +66,18 @@ FROM ({_TOKENS}) AS moved ANTI JOIN token_prices AS quotes
     AND price_source = quotes.provider AND price_timestamp = quotes.quote_time
     AND token_price_usd = quotes.price_usd
 """
-_DISTANCES = f"""
-SELECT date, row_key AS place, CAST(apart AS STRING) AS expected,
-    CAST(price_distance_seconds AS STRING) AS found
-FROM (
-    SELECT date, row_key, price_distance_seconds,
-        CAST(floor(abs(epoch_us(price_timestamp) - epoch_us(timestamp)) / 1000000) AS BIGINT) AS apart
-    FROM ({_TOKENS})
-) WHERE price_distance_seconds IS DISTINCT FROM apart
-"""
-_FAR_QUOTES = f"""
-SELECT date, row_key AS place, 'a quote within ' || window_seconds || ' s' AS expected,
-    apart || ' s' AS found
-FROM (
-    SELECT date, row_key, abs(epoch_us(price_timestamp) // 1000000 - epoch_us(timestamp) // 1000000) AS apart
-    FROM ({_TOKENS})
-) CROSS JOIN configuration
-WHERE apart > window_seconds
-"""
 _REPEATED = (
     "row_key || ' ' || coalesce(amount, 'none') || ' ' || coalesce(CAST(notional_usd AS STRING), 'none')"
 )
 
 
-def _wrong_sums(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Find the applications whose value is not the sum over their transfers."""
-    for batch in batches:
-        rows = [wrong for row in batch.to_pylist() if (wrong := _wrong(row))]
-        columns = [pa.array(column) for column in zip(*rows, strict=True)]
-        if rows:
-            yield pa.RecordBatch.from_arrays(columns, names=["date", "place", "expected", "found"])
-
-
-def _wrong(row: Row) -> tuple[object, ...] | None:
+def _wrong_sums(row: Row) -> Iterator[tuple[object, ...]]:
+    """Find a value of an application that is not the sum over its transfers."""
     value = total(notional for notional in row["notionals"] or () if notional is not None)
     if value is not None and abs(value) >= LIMIT:
         value = None
-    if value == row["notional_usd"]:
-        return None
-    return row["date"], row["place"], value_text(value), value_text(row["notional_usd"])
+    if value != row["notional_usd"]:
+        yield row["date"], row["place"], value_text(value), value_text(row["notional_usd"])
 
 
 def _bridged(table: str, amounts: str) -> str:
@@ -176,18 +147,23 @@ LAWS = (
         _DETAILS,
         "notional_usd is amount x token_price_usd, half-even to 8 places.",
         _VALUED,
-        check=wrong_values,
+        check=each_row(wrong_values),
     ),
     violations(
         "applications_denied_tokens_have_no_price", _DETAILS, "Denied tokens get no price.", _PRICED_DENIED
     ),
     violations("applications_quotes_are_kept", _DETAILS, "Every quote that served is kept.", _LOST_QUOTES),
-    violations("applications_quote_within_window", _DETAILS, "A quote is near the VAA in time.", _FAR_QUOTES),
+    violations(
+        "applications_quote_within_window",
+        _DETAILS,
+        "A quote is near the VAA in time.",
+        far_quotes(f"({_TOKENS})"),
+    ),
     violations(
         "applications_distance_to_quote",
         _DETAILS,
         "price_distance_seconds is the time between quote and VAA.",
-        _DISTANCES,
+        wrong_distances(f"({_TOKENS})"),
     ),
     balance(
         "application_messages_add_up",
@@ -208,6 +184,6 @@ LAWS = (
         _DAILY,
         "notional_usd is the sum of the transfers of the application and chain whose contract is listed.",
         _SUMS,
-        check=_wrong_sums,
+        check=each_row(_wrong_sums),
     ),
 )

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from decimal import Context, Decimal
 
-import pyarrow as pa
-
-from permalake.audit.laws import balance, by, entries, side, violations
+from permalake.audit.laws import balance, by, each_row, entries, side, violations
 from permalake.contracts.rows import Row
 from permalake.wormhole.laws.transfer_sides import AT_ROUTE, ROUTE, ROUTED
 
@@ -47,17 +45,9 @@ WHERE counted.n > coalesce(held.n, 0) AND NOT is_copy
 """
 
 
-def _wrong_sums(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Find the routes whose amount or value is not the sum over their transfers."""
-    for batch in batches:
-        rows = [wrong for row in batch.to_pylist() for wrong in _wrong(row)]
-        columns = [pa.array(column) for column in zip(*rows, strict=True)]
-        if rows:
-            yield pa.RecordBatch.from_arrays(columns, names=["date", "place", "expected", "found"])
-
-
-def _wrong(row: Row) -> Iterator[tuple[object, ...]]:
-    amount = total(Decimal(amount_text) for amount_text in row["amounts"] or () if amount_text is not None)
+def _wrong_sums(row: Row) -> Iterator[tuple[object, ...]]:
+    """Find the amount or value of a route that is not the sum over its transfers."""
+    amount = total(Decimal(amount) for amount in row["amounts"] or () if amount is not None)
     value = total(notional for notional in row["notionals"] or () if notional is not None)
     if value is not None and abs(value) >= LIMIT:
         value = None
@@ -107,7 +97,7 @@ LAWS = (
         "notional_transferred_daily",
         "amount and notional_usd are the sums of the transfers of the route and token.",
         _ROUTES,
-        check=_wrong_sums,
+        check=each_row(_wrong_sums),
     ),
     balance(
         "receivers_add_up",

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from decimal import Decimal
 
 import pyarrow as pa
 
 from permalake.audit.configuration import Configuration
-from permalake.audit.laws import shared, violations
+from permalake.audit.laws import each_row, shared, violations
 from permalake.audit.suite import WARNING
+from permalake.contracts.rows import Row
 from permalake.wormhole.laws.transfer_sides import ROUTED
 from permalake.wormhole.reference import load_reference
 
@@ -52,15 +53,6 @@ _MIXED = f"""
 SELECT date, row_key AS place, 'no stand-in beside a quote' AS expected, stand_in AS found
 FROM {ROUTED} WHERE token_price_usd IS NOT NULL AND stand_in IS NOT NULL
 """
-_DISTANCES = f"""
-SELECT date, row_key AS place, CAST(apart AS STRING) AS expected,
-    CAST(price_distance_seconds AS STRING) AS found
-FROM (
-    SELECT date, row_key, price_distance_seconds,
-        CAST(floor(abs(epoch_us(price_timestamp) - epoch_us(timestamp)) / 1000000) AS BIGINT) AS apart
-    FROM {ROUTED}
-) WHERE price_distance_seconds IS DISTINCT FROM apart
-"""
 _DISAGREEING = f"""
 SELECT date, row_key AS place,
     price_source || ' ' || CAST(token_price_usd AS STRING) AS expected,
@@ -73,15 +65,6 @@ _PRICED_DENIED = f"""
 SELECT transfers.date AS date, row_key AS place, 'no price' AS expected, token_price_usd AS found
 FROM {ROUTED} AS transfers SEMI JOIN denied_tokens AS tokens ON {_SAME}
 WHERE token_price_usd IS NOT NULL OR notional_usd IS NOT NULL
-"""
-_FAR_QUOTES = f"""
-SELECT date, row_key AS place, 'a quote within ' || window_seconds || ' s' AS expected,
-    apart || ' s' AS found
-FROM (
-    SELECT date, row_key, abs(epoch_us(price_timestamp) // 1000000 - epoch_us(timestamp) // 1000000) AS apart
-    FROM {ROUTED}
-) CROSS JOIN configuration
-WHERE apart > window_seconds
 """
 _LOST_QUOTES = f"""
 SELECT transfers.date AS date, row_key AS place, 'its quote in token_prices' AS expected, 'none' AS found
@@ -137,17 +120,37 @@ WHERE share > max_missing
 """
 
 
-def wrong_values(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Find the transfers whose value is not that of :func:`_times`."""
-    for batch in batches:
-        rows = [
-            (row["date"], row["row_key"], _text(value), _text(row["notional_usd"]))
-            for row in batch.to_pylist()
-            if (value := _times(row["amount"], row["token_price_usd"])) != row["notional_usd"]
-        ]
-        columns = [pa.array(column) for column in zip(*rows, strict=True)]
-        if rows:
-            yield pa.RecordBatch.from_arrays(columns, names=["date", "place", "expected", "found"])
+def far_quotes(rows: str) -> str:
+    """Return the query of the rows whose quote lies too far from them in time."""
+    return f"""
+SELECT date, row_key AS place, 'a quote within ' || window_seconds || ' s' AS expected,
+    apart || ' s' AS found
+FROM (
+    SELECT date, row_key, abs(epoch_us(price_timestamp) // 1000000 - epoch_us(timestamp) // 1000000) AS apart
+    FROM {rows}
+) CROSS JOIN configuration
+WHERE apart > window_seconds
+"""
+
+
+def wrong_distances(rows: str) -> str:
+    """Return the query of the rows whose quote has another distance in time than they tell."""
+    return f"""
+SELECT date, row_key AS place, CAST(apart AS STRING) AS expected,
+    CAST(price_distance_seconds AS STRING) AS found
+FROM (
+    SELECT date, row_key, price_distance_seconds,
+        CAST(floor(abs(epoch_us(price_timestamp) - epoch_us(timestamp)) / 1000000) AS BIGINT) AS apart
+    FROM {rows}
+) WHERE price_distance_seconds IS DISTINCT FROM apart
+"""
+
+
+def wrong_values(row: Row) -> Iterator[tuple[object, ...]]:
+    """Find a value of a transfer that is not that of :func:`_times`."""
+    value = _times(row["amount"], row["token_price_usd"])
+    if value != row["notional_usd"]:
+        yield row["date"], row["row_key"], _text(value), _text(row["notional_usd"])
 
 
 def _text(value: Decimal | None) -> str:
@@ -176,19 +179,22 @@ LAWS = (
         "token_transfer_details",
         "notional_usd is amount x token_price_usd, half-even to 8 places.",
         _VALUED,
-        check=wrong_values,
+        check=each_row(wrong_values),
     ),
     violations(
         "denied_tokens_have_no_price", "token_transfer_details", "Denied tokens get no price.", _PRICED_DENIED
     ),
     violations(
-        "quote_within_window", "token_transfer_details", "A quote is near the VAA in time.", _FAR_QUOTES
+        "quote_within_window",
+        "token_transfer_details",
+        "A quote is near the VAA in time.",
+        far_quotes(ROUTED),
     ),
     violations(
         "distance_to_quote",
         "token_transfer_details",
         "price_distance_seconds is the time between quote and VAA, null without a quote.",
-        _DISTANCES,
+        wrong_distances(ROUTED),
     ),
     violations(
         "providers_agree",
@@ -222,7 +228,7 @@ LAWS = (
         "token_transfer_details",
         "stand_in_notional_usd is amount x stand_in_price_usd, half-even to 8 places.",
         _STANDING,
-        check=wrong_values,
+        check=each_row(wrong_values),
     ),
     violations("quotes_are_kept", "token_prices", "Every quote that served is kept.", _LOST_QUOTES),
     violations(

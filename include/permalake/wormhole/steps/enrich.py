@@ -24,7 +24,7 @@ from permalake.wormhole.enrich.custody import Custody
 from permalake.wormhole.enrich.enriched_days import enriched
 from permalake.wormhole.enrich.questions import ChainRpc
 from permalake.wormhole.enrich.redemptions import Redemptions
-from permalake.wormhole.enrich.rpcs import rpcs
+from permalake.wormhole.enrich.rpcs import opened
 from permalake.wormhole.enrich.token_values import price_sources
 from permalake.wormhole.reference import load_reference
 from permalake.wormhole.sources import wormhole_source
@@ -65,11 +65,10 @@ def _staged(context: StepContext, attempt: Attempt) -> StepResult:
     again = MESSAGE_PUBLICATION.name not in attempt.staged.changed() and not arguments.stored
     answers = answer_cache(spark, attempt, CHAIN_ANSWERS, attempt.record.note)
     waiting = context.work.carries.waiting(arguments.network)
-    nodes = rpcs(settings)
     context.report(f"enrich {arguments}: {_asked(arguments, again=again)}")
     days = DayLanding.of(spark, attempt)
     recheck = again and arguments.force
-    with Chains(nodes, answers, again=again, recheck=recheck, stored=arguments.stored) as chains:
+    with opened(settings) as nodes:
         enrichment = enriched(
             settings,
             days,
@@ -78,7 +77,7 @@ def _staged(context: StepContext, attempt: Attempt) -> StepResult:
             arguments.end,
             sound_before=min(arguments.start, waiting.span[0]) if waiting else arguments.start,
             sources=price_sources(settings, cache, asking(context, again=again)),
-            chains=chains,
+            chains=Chains(nodes, answers, again=again, recheck=recheck, stored=arguments.stored),
         )
         if not arguments.stored:
             _redeem(context, attempt, days, nodes, again=again)
