@@ -141,7 +141,6 @@ def test_the_form_of_a_run_shows_network_and_days_first(airflow) -> None:
     assert [name for name, section in sections.items() if section is None] == ["network", "start", "end"]
 
 
-@pytest.mark.long
 def test_of_two_runs_of_a_day_one_builds_it_and_the_other_says_why_not(airflow) -> None:
     airflow.call("PATCH", "/dags/on_published_day", is_paused=False)
     twins = ("one", "other")
