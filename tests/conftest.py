@@ -75,9 +75,6 @@ LONG = (
     "audit",
 )
 
-# Modules that use one of these run in one process, where it is made once; others run by themselves.
-SHARED = {"cassandra_server": "cassandra", "published_world": "world"}
-
 # A test belongs to the first tier whose folders hold it, whose fixtures it uses, or whose modules its module
 # imports.
 TIERS = {
@@ -214,16 +211,14 @@ def pytest_collection_modifyitems(items) -> None:
         if name != "fast":
             item.add_marker("no_cover")
     items.sort(key=turn)
-    groups = {item.path: shared for item in items if (shared := SHARED.keys() & used_by(item))}
-    for item in items:
-        shared = sorted(groups.get(item.path, ()))
-        item.add_marker(pytest.mark.xdist_group(SHARED[shared[0]] if shared else str(item.path)))
 
 
 def tier(item):
     """Return the name of the test's tier: the first that applies, else ``fast``."""
     path = item.path.relative_to(HERE)
-    used = used_by(item)
+    # A parameter may name the server that the test is to use.
+    parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    used = {*item.fixturenames, *(one for one in parameters if isinstance(one, str))}
     for name, (folders, fixtures, modules) in TIERS.items():
         if (
             any(path.is_relative_to(folder) for folder in folders)
@@ -232,12 +227,6 @@ def tier(item):
         ):
             return name
     return "fast"
-
-
-def used_by(item):
-    """Return the names of the fixtures that a test uses; a parameter may name the server."""
-    parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
-    return {*item.fixturenames, *(value for value in parameters if isinstance(value, str))}
 
 
 @cache

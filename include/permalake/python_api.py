@@ -130,6 +130,7 @@ class Lake:
     def publication(self) -> int:
         """The number of the publication that is read now: the last one, or that of ``as_of``.
 
+        >>> import permalake
         >>> lake.publication == permalake.open(as_of="latest").publication
         True
         """

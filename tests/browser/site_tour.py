@@ -11,6 +11,8 @@ import argparse
 import sys
 from pathlib import Path
 
+import httpx
+
 from permalake.api.app import create_app
 from permalake.config import load_settings
 from permalake.paths import ROOT
@@ -30,6 +32,14 @@ KEPT = {
     ("flows", 360, "dark"): "18-flows-on-a-phone",
 }
 """Screenshots that belong into the documentation."""
+_DEAREST = """
+SELECT row_key, token_chain, token_address, sender_address, emitter_chain, target_chain
+FROM wormhole.token_transfer_payload JOIN wormhole.token_transfer_details USING (row_key)
+JOIN wormhole.chain_details USING (row_key) SEMI JOIN wormhole.redemptions USING (row_key)
+WHERE token_transfer_payload.date < DATE '2100-01-01' AND sender_address IS NOT NULL
+ORDER BY notional_usd DESC NULLS LAST LIMIT 1
+"""
+"""The real transfer of the demo that was worth most and was redeemed."""
 _VERIFY = """
 (async () => {
   document.getElementById('verify').click();
@@ -59,6 +69,27 @@ def visit(page: Browser, address: str, folder: Path) -> int:
     return count
 
 
+def story(address: str) -> dict[str, str]:
+    """Return the pages of one transfer, from its message to its redemption, and of what it leads to."""
+    asked = httpx.get(f"{address}/api/sql/v1", params={"sql": _DEAREST}, timeout=60)
+    [transfer] = asked.raise_for_status().json()["items"]
+    days = "?start=2025-01-01&end=2025-12-31"
+    return {
+        "19-a-transfer": f"/wormhole/vaa/{transfer['row_key'].replace(':', '/')}",
+        "20-its-token": f"/wormhole/token/{transfer['token_chain']}/{transfer['token_address']}{days}",
+        "21-its-sender": f"/wormhole/address/{transfer['sender_address']}{days}",
+        "22-its-corridor": f"/wormhole/corridor/{transfer['emitter_chain']}/{transfer['target_chain']}{days}",
+    }
+
+
+def tell(page: Browser, address: str, folder: Path) -> None:
+    """Take the pictures of the story."""
+    for name, path in story(address).items():
+        page.visit(address + path)
+        page.look(width=1280, theme="light")
+        screenshot(page, folder / f"{name}.png", width=1280, theme="light", most=TALLEST_KEPT)
+
+
 def main() -> int:
     """Visit the pages over the configured lake."""
     parser = argparse.ArgumentParser()
@@ -66,6 +97,7 @@ def main() -> int:
     folder = parser.parse_args().folder
     folder.mkdir(parents=True, exist_ok=True)
     with live_api(create_app(load_settings(None))) as address, browser() as page:
+        tell(page, address, folder)
         return 1 if visit(page, address, folder) else 0
 
 
