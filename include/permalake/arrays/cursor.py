@@ -103,11 +103,11 @@ def duplicated(row: I64, values: U8, rows: int) -> Mask:
     order = np.argsort(mixed)
     same = mixed[order][1:] == mixed[order][:-1]
     # Equal mixes are only a hint; the few rows that have them are compared byte by byte.
-    suspects = np.unique(row[order[1:][same]])
-    begins, ends = np.searchsorted(row, suspects), np.searchsorted(row, suspects, side="right")
-    for suspect, begin, end in zip(suspects.tolist(), begins.tolist(), ends.tolist(), strict=True):
+    equal_mixes = np.unique(row[order[1:][same]])
+    begins, ends = np.searchsorted(row, equal_mixes), np.searchsorted(row, equal_mixes, side="right")
+    for candidate, begin, end in zip(equal_mixes.tolist(), begins.tolist(), ends.tolist(), strict=True):
         raw, size = values[begin:end].tobytes(), values.shape[1]
-        result[suspect] = len({raw[at : at + size] for at in range(0, len(raw), size)}) < end - begin
+        result[candidate] = len({raw[at : at + size] for at in range(0, len(raw), size)}) < end - begin
     return result
 
 

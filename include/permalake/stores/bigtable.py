@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from permalake.config.stores import BigtableSettings
 from permalake.stores.bigtable_client import client
-from permalake.stores.bigtable_send import PATIENT, Patience, Sender, unreachable
+from permalake.stores.bigtable_send import SEND_LIMITS, Sender, SendLimits, unreachable
 from permalake.stores.bigtable_wire import entries, requests
 
 if TYPE_CHECKING:
@@ -77,10 +77,10 @@ def write(frame: DataFrame, settings: BigtableSettings, table: str) -> int:
 
 
 def sender(
-    settings: BigtableSettings, table: str, patience: Patience = PATIENT
+    settings: BigtableSettings, table: str, limits: SendLimits = SEND_LIMITS
 ) -> Callable[[Iterable[pa.RecordBatch]], int]:
     """Return what replaces rows, as :func:`write` does, in whichever process it is called; it counts them."""
-    run = _writer(settings, table, patience)
+    run = _writer(settings, table, limits)
 
     def send(batches: Iterable[pa.RecordBatch]) -> int:
         return sum(written["rows"][0].as_py() for written in run(batches))
@@ -98,7 +98,7 @@ def _instance(settings: BigtableSettings) -> Any:
 
 
 def _writer(
-    settings: BigtableSettings, table: str, patience: Patience = PATIENT
+    settings: BigtableSettings, table: str, limits: SendLimits = SEND_LIMITS
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     # A worker's environment is that of the JVM's start, not of this moment.
     emulator = os.environ.get(_EMULATOR)
@@ -107,7 +107,7 @@ def _writer(
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         if emulator:
             os.environ[_EMULATOR] = emulator
-        sender = Sender(settings, table, name, patience)
+        sender = Sender(settings, table, name, limits)
         for batch in batches:
             for part in _parts(batch):
                 written = entries(part)

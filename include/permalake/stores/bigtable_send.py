@@ -21,20 +21,20 @@ _AGAIN = frozenset((4, 8, 10, 13, 14))
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class SendLimits:
     """The time that an answer may take (seconds), and the number of times a request is sent."""
 
     seconds: float
     tries: int
 
 
-PATIENT = Patience(60, 6)
+SEND_LIMITS = SendLimits(60, 6)
 
 
 class Sender:
     """Sends entries of one table; what fails for good fails the write, at the latest in :meth:`finish`."""
 
-    def __init__(self, settings: BigtableSettings, table: str, name: str, patience: Patience) -> None:
+    def __init__(self, settings: BigtableSettings, table: str, name: str, limits: SendLimits) -> None:
         from google.cloud.bigtable_v2.types import MutateRowsResponse
 
         self._call = client(settings).table_data_client.transport.grpc_channel.unary_stream(
@@ -42,7 +42,7 @@ class Sender:
         )
         # What routes a request to the servers of its table.
         self._routed = [("x-goog-request-params", f"table_name={name}")]
-        self._patience = patience
+        self._limits = limits
         self._table = table
         self._name = name
         self._under_way: deque[tuple[pa.Array, Any]] = deque()
@@ -59,10 +59,10 @@ class Sender:
             self._settle(*self._under_way.popleft())
 
     def _start(self, request: bytes) -> Any:
-        return self._call(request, timeout=self._patience.seconds, metadata=self._routed)
+        return self._call(request, timeout=self._limits.seconds, metadata=self._routed)
 
     def _settle(self, written: pa.Array, answers: Any) -> None:
-        for number in range(self._patience.tries):
+        for number in range(self._limits.tries):
             failed, reason = self._failed(len(written), answers)
             if not failed:
                 return

@@ -29,7 +29,7 @@ from permalake.lake.published import dataset
 from permalake.lake.state import LIVE
 from permalake.spark.tasks import TaskShare
 from permalake.stores import bigtable, served
-from permalake.stores.bigtable_send import Patience
+from permalake.stores.bigtable_send import SendLimits
 from permalake.stores.following import StoreAttempts
 from permalake.stores.served import State
 from permalake.wormhole.contracts import WORMHOLE_TABLES
@@ -43,7 +43,7 @@ _STORE = BigtableStore.name
 _PUBLICATION = FAMILIES[0].table.name
 _TABLES = (*(family.table.name for family in FAMILIES), OBSERVATIONS.name)
 _AT_ONCE = 5_000
-_PATIENCE = Patience(5.0, 2)
+_SEND_LIMITS = SendLimits(5.0, 2)
 _States = tuple[tuple[tuple[str, str], ...], ...]
 
 
@@ -170,7 +170,7 @@ class HeadEvents:
             if version == "v1":
                 rewritten = rows_v1(events, rows(OBSERVATIONS.name), self._reference)
                 deleted = pa.array(map(key_v1, gone.to_pylist()), pa.string())
-            send = bigtable.sender(self._settings.bigtable, table, _PATIENCE)
+            send = bigtable.sender(self._settings.bigtable, table, _SEND_LIMITS)
             emptied = pa.table({"row_key": deleted})
             send(batch for part in (rewritten, emptied) for batch in part.to_batches())
 
