@@ -221,10 +221,10 @@ class TestSharedBetweenProcesses:
         refusals("key").note({"coin c": "forbidden"}, 600)
         refusals("key").forget(["coin b"])
         asked = ["coin a", "coin b", "coin c", "coin d"]
-        assert refusals("key").known(asked) == {"coin a": "unlisted", "coin c": "forbidden"}
-        assert refusals("other").known(asked) == {}
+        assert refusals("key").refused(asked) == {"coin a": "unlisted", "coin c": "forbidden"}
+        assert refusals("other").refused(asked) == {}
         now[0] += 61
-        assert refusals("key").known(asked) == {"coin c": "forbidden"}
+        assert refusals("key").refused(asked) == {"coin c": "forbidden"}
         assert "key" not in "".join(path.name for path in tmp_path.iterdir())
 
     def test_a_damaged_file_of_refusals_is_empty(self, tmp_path) -> None:
@@ -232,4 +232,4 @@ class TestSharedBetweenProcesses:
         refusals.note({"coin": "unlisted"}, 60)
         (file,) = tmp_path.iterdir()
         file.write_text('{"coin": [')
-        assert refusals.known(["coin"]) == {}
+        assert refusals.refused(["coin"]) == {}

@@ -15,11 +15,11 @@ from permalake.wormhole.tables.amount_queries import functions
 def enriched_rows(given, *names):
     """The rows of the tables ``names`` as their contracts have them.
 
-    ``given``: rows (mappings) by table or name in ``KNOWN``; columns that they lack are null.
+    ``given``: rows (mappings) by table or name in ``INPUTS``; columns that they lack are null.
     """
     every = made.enriched_tables(load_reference().chains)
     queries = {name: every[name] for name in names}
-    read = names_in(" ".join(queries.values()), {*WORMHOLE_TABLES, *made.KNOWN}) - set(queries)
+    read = names_in(" ".join(queries.values()), {*WORMHOLE_TABLES, *made.INPUTS}) - set(queries)
     engine = _engine({name: _table(name, given.get(name, [])) for name in read})
     try:
         for name in (one for group in levels(queries) for one in group):
@@ -53,7 +53,7 @@ def _engine(tables):
 
 
 def _table(name, rows):
-    schema = made.KNOWN.get(name) or WORMHOLE_TABLES[name].arrow
+    schema = made.INPUTS.get(name) or WORMHOLE_TABLES[name].arrow
     fields = pa.schema([field.with_nullable(True) for field in schema])
     return pa.Table.from_pylist(
         [{field.name: row.get(field.name) for field in fields} for row in rows], fields

@@ -55,12 +55,14 @@ def test_bundled_tokens_are_identities_not_symbols() -> None:
 def test_bundled_stand_ins_are_listed_and_none_stands_for_another() -> None:
     reference = load_reference()
     listed = {token.coingecko_id for token in reference.tokens.values()}
-    assert set(reference.stand_ins) <= listed
-    assets = {asset for asset, _ in reference.stand_ins.values()} - {DOLLAR}
+    assert set(reference.fallback_assets) <= listed
+    assets = {asset for asset, _ in reference.fallback_assets.values()} - {DOLLAR}
     assert assets <= listed
-    wrapping = {coin for coin, (asset, _) in reference.stand_ins.items() if asset != DOLLAR}
+    wrapping = {coin for coin, (asset, _) in reference.fallback_assets.items() if asset != DOLLAR}
     assert not assets & wrapping
-    assert reference.stand_ins["terra-usd"] == (DOLLAR, date(2022, 5, 9)), "the day on which it lost its peg"
+    assert reference.fallback_assets["terra-usd"] == (DOLLAR, date(2022, 5, 9)), (
+        "the day on which it lost its peg"
+    )
 
 
 def test_bundled_native_addresses_agree_with_identities() -> None:

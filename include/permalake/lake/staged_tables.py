@@ -61,7 +61,10 @@ class OpenStaging(StagedTables):
     def targets(self, contracts: Iterable[Table]) -> list[FileTarget]:
         """Return what tasks need to write files of some staged tables themselves."""
         held = self._held.locations()
-        return [FileTarget.of(open_table(held[one.name]), one.name, one.sort) for one in contracts]
+        return [
+            FileTarget.of(open_table(held[contract.name]), contract.name, contract.sort)
+            for contract in contracts
+        ]
 
     def add(self, table: str, span: tuple[date, date], addition: Addition) -> None:
         """Add files of any days to a side table, seen by readers at once.

@@ -34,7 +34,7 @@ class Refusals:
         self._file = place / f"{mark}.json"
         self._clock = clock
 
-    def known(self, subjects: Iterable[str]) -> dict[str, str]:
+    def refused(self, subjects: Iterable[str]) -> dict[str, str]:
         """Return the subjects that are refused now, each with what was noted of it."""
         with self._locked() as file:
             noted = self._current(file)

@@ -120,7 +120,7 @@ class Reference:
     denied: frozenset[TokenId]
     chains: dict[int, ChainInfo]
     applications: Contracts = field(default_factory=dict)
-    stand_ins: dict[str, tuple[str, date | None]] = field(default_factory=dict)
+    fallback_assets: dict[str, tuple[str, date | None]] = field(default_factory=dict)
     """By CoinGecko id: what it stands for (``usd``, or the id of the asset that it wraps), and the day from
     which it no longer does."""
     governor_limits: tuple[GovernorLimit, ...] = ()
@@ -197,7 +197,7 @@ def _load(files: tuple[tuple[Path, int, int], ...]) -> Reference:
     denied: set[TokenId] = set()
     chains: dict[int, ChainInfo] = {}
     applications: dict[ContractKey, ApplicationContract] = {}
-    stand_ins: dict[str, tuple[str, date | None]] = {}
+    fallback_assets: dict[str, tuple[str, date | None]] = {}
     limits: dict[tuple[int, date], GovernorLimit] = {}
 
     def bridges_of(file: Path) -> None:
@@ -214,7 +214,7 @@ def _load(files: tuple[tuple[Path, int, int], ...]) -> Reference:
         ),
         "chains.json": lambda file: chains.update(_chains(_json(file), chains)),
         "applications.json": lambda file: applications.update(_applications(_json(file))),
-        "stand_ins.csv": lambda file: stand_ins.update(_stand_ins(file)),
+        "stand_ins.csv": lambda file: fallback_assets.update(_fallback_assets(file)),
         "governor_limits.csv": lambda file: limits.update(
             {(limit.chain, limit.since): limit for limit in _limits(file)}
         ),
@@ -230,7 +230,15 @@ def _load(files: tuple[tuple[Path, int, int], ...]) -> Reference:
     ordered = tuple(limits[key] for key in sorted(limits))
     version = hashlib.blake2b(repr(files).encode(), digest_size=8).hexdigest()
     return Reference(
-        guardian_sets, bridges, tokens, frozenset(denied), named, applications, stand_ins, ordered, version
+        guardian_sets,
+        bridges,
+        tokens,
+        frozenset(denied),
+        named,
+        applications,
+        fallback_assets,
+        ordered,
+        version,
     )
 
 
@@ -277,7 +285,7 @@ def _tokens(file: Path) -> dict[TokenId, Token]:
         return dict(map(_token, csv.DictReader(lines)))
 
 
-def _stand_ins(file: Path) -> dict[str, tuple[str, date | None]]:
+def _fallback_assets(file: Path) -> dict[str, tuple[str, date | None]]:
     with file.open(encoding="utf-8", newline="") as lines:
         return {
             row["coingecko_id"]: (

@@ -30,21 +30,21 @@ def asked(tmp_path):
 def test_spans_that_meet_are_kept_as_one(asked) -> None:
     asked.remember({"gold": [(0, 10)], "lead": [(5, 6)]}, asked_at=100)
     asked.remember({"gold": [(10, 20), (30, 40)]}, asked_at=200)
-    assert asked.known(["gold", "tin"]) == {"gold": [((0, 20), 200), ((30, 40), 200)]}
-    assert asked.known(["lead"]) == {"lead": [((5, 6), 100)]}
+    assert asked.requests(["gold", "tin"]) == {"gold": [((0, 20), 200), ((30, 40), 200)]}
+    assert asked.requests(["lead"]) == {"lead": [((5, 6), 100)]}
 
 
 def test_the_future_is_remembered_apart_until_it_is_asked_for(asked) -> None:
     asked.remember({"gold": [(0, 100)]}, asked_at=60)
-    assert asked.known(["gold"]) == {"gold": [((0, 60), 60), ((60, 100), 60)]}
+    assert asked.requests(["gold"]) == {"gold": [((0, 60), 60), ((60, 100), 60)]}
     asked.remember({"gold": [(60, 200)]}, asked_at=150)
-    assert asked.known(["gold"]) == {"gold": [((0, 150), 150), ((150, 200), 150)]}
+    assert asked.requests(["gold"]) == {"gold": [((0, 150), 150), ((150, 200), 150)]}
     asked.remember({"gold": [(150, 200)]}, asked_at=300)
-    assert asked.known(["gold"]) == {"gold": [((0, 200), 300)]}
+    assert asked.requests(["gold"]) == {"gold": [((0, 200), 300)]}
 
 
 def test_providers_are_remembered_apart(tmp_path, asked) -> None:
     asked.remember({"gold": [(0, 10)]}, asked_at=100)
     other = AskedPrices(Database(f"sqlite:///{tmp_path}/catalog.db"), "defillama")
-    assert other.known(["gold"]) == {}
-    assert asked.known(["gold"]) == {"gold": [((0, 10), 100)]}
+    assert other.requests(["gold"]) == {}
+    assert asked.requests(["gold"]) == {"gold": [((0, 10), 100)]}

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from permalake.wormhole.codec.native_addresses import base58
 from permalake.wormhole.reference import load_reference
-from permalake.wormhole.tables.chain_questions import SCHEMA, TOLD, questions
+from permalake.wormhole.tables.chain_questions import SCHEMA, WITH_DECIMALS, questions
 from support.wormhole_queries import enriched_rows, query_rows
 
 DAY = dt.date(2024, 3, 10)
@@ -16,7 +16,9 @@ EMITTER = "0e" * 32
 APES, SPL = "00" * 12 + "aa" * 20, "01" * 32
 MINT = bytes(range(32))
 NOON = dt.datetime(2024, 3, 10, 12, tzinfo=dt.UTC)
-TOLD_TOKEN = pa.schema([("date", pa.date32()), ("origin_chain", pa.int32()), ("origin_address", pa.string())])
+TOKEN_OF_DAY = pa.schema(
+    [("date", pa.date32()), ("origin_chain", pa.int32()), ("origin_address", pa.string())]
+)
 ANSWER = ("chain", "question", "subject", "address", "symbol", "name", "date")
 
 
@@ -48,9 +50,9 @@ TRANSFERS = [transfer(100, 2, APES, 4)]
 
 
 def asked(transfers, nfts=(), told=(), **given):
-    rows = [dict(zip(TOLD_TOKEN.names, one, strict=True)) for one in told]
+    rows = [dict(zip(TOKEN_OF_DAY.names, one, strict=True)) for one in told]
     tables = {"token_transfer_payload": transfers, "nft_transfer_payload": list(nfts), **given}
-    known = {TOLD: pa.Table.from_pylist(rows, TOLD_TOKEN)}
+    known = {WITH_DECIMALS: pa.Table.from_pylist(rows, TOKEN_OF_DAY)}
     found_rows = query_rows(questions(load_reference().chains), SCHEMA, tables, known)
     return sorted(found_rows, key=lambda row: (row["question"], row["chain"], row["subject"]))
 

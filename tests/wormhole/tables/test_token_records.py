@@ -6,9 +6,9 @@ import datetime as dt
 
 import pyarrow as pa
 
-from permalake.wormhole.tables.enriched_tables import ANSWERS, KNOWN, METADATA
+from permalake.wormhole.tables.enriched_tables import ANSWERS, INPUTS, METADATA
+from permalake.wormhole.tables.moved_tokens import SCHEMAS, TOKENS
 from permalake.wormhole.tables.token_metadata import ATTESTED, ENTRIES, ENTRY, completed
-from permalake.wormhole.tables.wanted_tokens import SCHEMAS, TOKENS
 from support.quotes import LOCAL
 
 ONE, TWO = dt.date(2024, 3, 1), dt.date(2024, 3, 2)
@@ -31,14 +31,14 @@ def test_the_first_record_that_has_a_token_gives_all_three_values() -> None:
     ]
     given = {
         TOKENS: table(SCHEMAS[TOKENS], *tokens),
-        ATTESTED: table(KNOWN[METADATA], (TWO, 2, "aa", 8, None, "attested"), (TWO, 4, "bb", 1, "X", "X")),
+        ATTESTED: table(INPUTS[METADATA], (TWO, 2, "aa", 8, None, "attested"), (TWO, 4, "bb", 1, "X", "X")),
         ENTRIES: table(
             ENTRY, (2, "aa", 18, "L", "listed"), (2, "bb", None, "B", "b"), (2, "dd", None, "D", "d")
         ),
-        ANSWERS: pa.Table.from_pylist(answered, KNOWN[ANSWERS]),
+        ANSWERS: pa.Table.from_pylist(answered, INPUTS[ANSWERS]),
     }
     query = {METADATA: completed(TOKENS, ANSWERS)}
-    rows = LOCAL.results(query, {METADATA: KNOWN[METADATA]}, given)[METADATA].to_pylist()
+    rows = LOCAL.results(query, {METADATA: INPUTS[METADATA]}, given)[METADATA].to_pylist()
     found = {
         (row["date"].day, row["origin_address"]): (row["decimals"], row["symbol"], row["name"])
         for row in rows

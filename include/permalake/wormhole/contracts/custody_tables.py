@@ -5,7 +5,7 @@ from __future__ import annotations
 from permalake.contracts.schema import AMOUNT, UINT, Column, Table
 from permalake.wormhole.contracts.columns import chain, text, word
 
-KNOWN, NONE, UNKNOWN = "known", "none", "unknown"
+BALANCE_KNOWN, NO_BALANCE, BALANCE_UNKNOWN = "known", "none", "unknown"
 
 TOKEN_CUSTODY = Table(
     "token_custody",
@@ -20,7 +20,7 @@ TOKEN_CUSTODY = Table(
             "string",
             "known: the token told the balance; none: it tells none at that block, which is final; unknown: "
             "the node did not answer, and is asked again.",
-            values=(KNOWN, NONE, UNKNOWN),
+            values=(BALANCE_KNOWN, NO_BALANCE, BALANCE_UNKNOWN),
         ),
         Column("block", "long", "The last block of the day, finalized.", required=False, minimum=0),
         Column(

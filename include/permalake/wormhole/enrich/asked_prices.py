@@ -27,7 +27,7 @@ class AskedPrices:
         self._database = database
         self._provider = provider
 
-    def known(self, coins: Iterable[str]) -> dict[str, list[Asked]]:
+    def requests(self, coins: Iterable[str]) -> dict[str, list[Asked]]:
         """Return the requests for some coins."""
         with self._database.read() as connection:
             return _read(connection, self._provider, list(coins))
@@ -64,11 +64,11 @@ def _read(connection: Connection, provider: str, coins: list[str]) -> dict[str, 
 
 def _merged(asked: list[Asked]) -> list[Asked]:
     """Known spans joined, and what else was asked for, the latest time of it."""
-    known = joined(part for span, at in asked if (part := (span[0], min(span[1], at)))[0] < part[1])
+    answered = joined(part for span, at in asked if (part := (span[0], min(span[1], at)))[0] < part[1])
     latest = max(at for _, at in asked)
-    result: list[Asked] = [(span, latest) for span in known]
+    result: list[Asked] = [(span, latest) for span in answered]
     open_spans: dict[Span, int] = {}
     for span, at in asked:
-        for rest in without(span, known):
+        for rest in without(span, answered):
             open_spans[rest] = max(at, open_spans.get(rest, at))
     return result + sorted(open_spans.items())

@@ -46,7 +46,7 @@ from permalake.wormhole.tables.chain_questions import (
     WRAPPED_NFT,
     among,
 )
-from permalake.wormhole.tables.enriched_tables import ANSWERS, KNOWN
+from permalake.wormhole.tables.enriched_tables import ANSWERS, INPUTS
 from permalake.wormhole.tables.reported_details import REPORTED
 
 FOR_GOOD = date(1969, 12, 31)
@@ -124,20 +124,20 @@ class Chains:
         """
         days = dates_of(questions)
         if not days:
-            return KNOWN[ANSWERS].empty_table()
+            return INPUTS[ANSWERS].empty_table()
         if not self._stored:
             self._fetch(runner, questions, min(days), max(days))
-        known = self._known(questions, min(days), max(days))
-        return runner.results({ANSWERS: _NEWEST}, {ANSWERS: KNOWN[ANSWERS]}, known)[ANSWERS]
+        inputs = self._inputs(questions, min(days), max(days))
+        return runner.results({ANSWERS: _NEWEST}, {ANSWERS: INPUTS[ANSWERS]}, inputs)[ANSWERS]
 
-    def _known(self, questions: Relation, first: date, last: date) -> dict[str, Relation]:
+    def _inputs(self, questions: Relation, first: date, last: date) -> dict[str, Relation]:
         facts, of_days = self._cache.read(date.min, FOR_GOOD), self._cache.read(first, last)
         return {QUESTIONS: questions, _FACTS: facts, _OF_DAYS: of_days}
 
     def _fetch(self, runner: QueryRunner, questions: Relation, first: date, last: date) -> None:
         """Ask for what is not stored, and log what is asked again."""
-        known = self._known(questions, first, last)
-        self._fact_day = _next_fact_day(runner, known[_FACTS]) if self._recheck else FOR_GOOD
+        inputs = self._inputs(questions, first, last)
+        self._fact_day = _next_fact_day(runner, inputs[_FACTS]) if self._recheck else FOR_GOOD
         mine = among("chain", self._rpcs)
         rows = runner.results(
             {
@@ -146,7 +146,7 @@ class Chains:
                 _UNTOLD: _untold(f"NOT {mine}"),
             },
             {"mine": SCHEMA, _UNTOLD: _COUNTS},
-            known,
+            inputs,
         )
         self._ask(rows["mine"])
         self._remark_untold(table(rows[_UNTOLD]).to_pylist())
@@ -184,10 +184,13 @@ class Chains:
         rows = rows_where(unsettled, pc.field("chain") == chain)
         for kind, of_kind in groupby(rows, key=lambda row: row["question"]):
             for some in _chunks(of_kind):
-                asked = [Question(kind, own[0]["subject"], own[0]["tx_id"], own[0]["at"]) for own in some]
+                firsts = [of_question[0] for of_question in some]
+                asked = [Question(kind, row["subject"], row["tx_id"], row["at"]) for row in firsts]
                 answers = self._rpcs[chain].answers(kind, asked)
                 answered = sum(
-                    len(own) for own, answer in zip(some, answers, strict=True) if not answer.fault
+                    len(of_question)
+                    for of_question, answer in zip(some, answers, strict=True)
+                    if not answer.fault
                 )
                 faults = [answer.fault for answer in answers if answer.fault]
                 yield Batch(self._rows(chain, some, answers), answered, faults)
@@ -197,14 +200,15 @@ class Chains:
     ) -> list[dict[str, Any]]:
         moment = int(self._clock() * 1_000_000)
         rows = []
-        for own, answer in zip(asked, answers, strict=True):
+        for of_question, answer in zip(asked, answers, strict=True):
             if answer.fault:
                 continue
-            is_fact = answer.reason is None and not answer.provisional and own[0]["question"] != SENDER
+            kind = of_question[0]["question"]
+            is_fact = answer.reason is None and not answer.provisional and kind != SENDER
             values = {name: vars(answer)[name] for name in _STORED}
-            values |= {"chain": chain, "question": own[0]["question"], "subject": own[0]["subject"]}
+            values |= {"chain": chain, "question": kind, "subject": of_question[0]["subject"]}
             values |= {"told": int(answer.reason is None), "asked_at": moment}
-            days = [self._fact_day] if is_fact else [row["date"] for row in own]
+            days = [self._fact_day] if is_fact else [row["date"] for row in of_question]
             rows += [{**values, "date": day} for day in days]
         return rows
 
@@ -273,6 +277,6 @@ SELECT * FROM newest UNION ALL SELECT * FROM stored WHERE question = '{REPORTED}
 
 def _chunks(rows: Iterable[Row]) -> Iterator[list[list[Row]]]:
     """Yield questions, some hundred at a time: the rows of each, one per day that asks it."""
-    questions = (list(own) for _, own in groupby(rows, key=lambda row: row["subject"]))
+    questions = (list(of_question) for _, of_question in groupby(rows, key=lambda row: row["subject"]))
     while some := list(islice(questions, _AT_ONCE)):
         yield some

@@ -122,13 +122,13 @@ def _rows_of(inquiries: Iterable[Inquiry]) -> Iterator[list[Row]]:
 
     every = list(inquiries)
     with ThreadPoolExecutor(len(every)) as pool:
-        work = [pool.submit(ask, one) for one in every]
-        for one in work:
-            one.add_done_callback(lambda _: answers.put([]))
-        while not (all(one.done() for one in work) and answers.empty()):
+        work = [pool.submit(ask, inquiry) for inquiry in every]
+        for future in work:
+            future.add_done_callback(lambda _: answers.put([]))
+        while not (all(future.done() for future in work) and answers.empty()):
             try:
                 yield answers.get(timeout=1)
             except queue.Empty:
                 yield []
-        for one in work:
-            one.result()
+        for future in work:
+            future.result()

@@ -20,7 +20,12 @@ import pyarrow.compute as pc
 from permalake.contracts.sql_text import same
 from permalake.engine.rows import Relation
 from permalake.pipeline.relations import QueryRunner, rows_where
-from permalake.wormhole.contracts.custody_tables import KNOWN, NONE, TOKEN_CUSTODY, UNKNOWN
+from permalake.wormhole.contracts.custody_tables import (
+    BALANCE_KNOWN,
+    BALANCE_UNKNOWN,
+    NO_BALANCE,
+    TOKEN_CUSTODY,
+)
 from permalake.wormhole.enrich.chains import AnswerCache
 from permalake.wormhole.enrich.collector import Batch, Inquiry, Row, collect, counted
 from permalake.wormhole.enrich.evm_custody import CustodyAnswer
@@ -76,7 +81,7 @@ class Custody:
         first, last = days
         query = f"""
 SELECT held.date, held.origin_chain, held.origin_address FROM {_HELD} AS held
-ANTI JOIN (SELECT * FROM {_KEPT} WHERE status <> '{UNKNOWN}')
+ANTI JOIN (SELECT * FROM {_KEPT} WHERE status <> '{BALANCE_UNKNOWN}')
     AS final ON {same("held", "final", *_TOKEN.names)}
 WHERE held.date BETWEEN DATE '{first}' AND DATE '{last}' AND {among("held.origin_chain", self._rpcs)}
 ORDER BY held.date DESC, held.origin_address
@@ -123,13 +128,13 @@ def _chunks(rows: Iterator[Row]) -> Iterator[list[Row]]:
 
 
 def _row(asked: Row, answer: CustodyAnswer, moment: int) -> Row:
-    known = answer.balance is not None
+    has_balance = answer.balance is not None
     return {
         **asked,
-        "status": KNOWN if known else NONE if answer.none else UNKNOWN,
+        "status": BALANCE_KNOWN if has_balance else NO_BALANCE if answer.none else BALANCE_UNKNOWN,
         "block": answer.block,
         "decimals": answer.decimals,
-        "balance": str(answer.balance) if known else None,
+        "balance": str(answer.balance) if has_balance else None,
         "amount": answer.amount,
         "outstanding": answer.outstanding,
         "reason": answer.none or answer.unknown,

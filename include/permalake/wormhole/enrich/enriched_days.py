@@ -20,9 +20,9 @@ from permalake.wormhole.enrich.token_values import (
     token_values,
 )
 from permalake.wormhole.reference import load_reference
-from permalake.wormhole.tables import amount_queries, chain_questions, wanted_tokens
+from permalake.wormhole.tables import amount_queries, chain_questions, moved_tokens
 from permalake.wormhole.tables import enriched_tables as made
-from permalake.wormhole.tables.chain_questions import QUESTIONS, TOLD, questions
+from permalake.wormhole.tables.chain_questions import QUESTIONS, WITH_DECIMALS, questions
 from permalake.wormhole.tables.token_metadata import ATTESTED, token_metadata
 
 
@@ -33,7 +33,7 @@ class Enrichment(NamedTuple):
     """
 
     queries: Mapping[str, str]
-    known: Mapping[str, Relation]
+    inputs: Mapping[str, Relation]
     quotes: Sequence[Relation]
 
 
@@ -57,12 +57,14 @@ def enriched(
     """
     directory = settings.wormhole.reference if settings.wormhole else None
     reference = load_reference(directory)
-    moved = days.queries(DayQueries(wanted_tokens.QUERIES, WORMHOLE_TABLES), wanted_tokens.SCHEMAS).datasets
+    moved = days.queries(DayQueries(moved_tokens.QUERIES, WORMHOLE_TABLES), moved_tokens.SCHEMAS).datasets
     attested = attested_records(days, tables, start, end, sound_before)
-    told = f"SELECT * FROM ({token_metadata(wanted_tokens.TOKENS)}) AS every WHERE decimals IS NOT NULL"
+    with_decimals = (
+        f"SELECT * FROM ({token_metadata(moved_tokens.TOKENS)}) AS every WHERE decimals IS NOT NULL"
+    )
     asked = days.queries(
         DayQueries(
-            {TOLD: told, QUESTIONS: questions(reference.chains)},
+            {WITH_DECIMALS: with_decimals, QUESTIONS: questions(reference.chains)},
             WORMHOLE_TABLES,
             {**moved, ATTESTED: attested, **reference_tokens(reference)},
             amount_queries.functions(directory),
@@ -71,10 +73,10 @@ def enriched(
     )
     answers = {made.ANSWERS: chains.answers(days, asked.dataset(QUESTIONS))}
     values = token_values(days, {**moved, **answers, ATTESTED: attested}, reference, sources)
-    known = {
-        **values.known,
+    inputs = {
+        **values.inputs,
         **answers,
         made.LISTED: listed_tokens(reference),
         made.LIMITS: reference.limit_table(),
     }
-    return Enrichment(made.enriched_tables(reference.chains), known, values.quotes)
+    return Enrichment(made.enriched_tables(reference.chains), inputs, values.quotes)

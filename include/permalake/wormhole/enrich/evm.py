@@ -112,8 +112,8 @@ class Evm:
 
     def _receive(self, transactions: Sequence[str | None]) -> None:
         """Request the receipts that are not at hand."""
-        wanted = {tx for tx in transactions if tx and _TRANSACTION.fullmatch(tx)}
-        new = sorted(wanted - set(self._receipts))
+        hashes = {tx for tx in transactions if tx and _TRANSACTION.fullmatch(tx)}
+        new = sorted(hashes - set(self._receipts))
         shape = _receipt_of(self._chain.core)
         replies = self._node.ask([Call("eth_getTransactionReceipt", (tx,), shape) for tx in new])
         self._receipts |= dict(zip(new, replies, strict=True))
@@ -146,13 +146,13 @@ class Evm:
     def _assets(
         self, bridge: str, questions: Sequence[Question], parts: _Parts, none: str
     ) -> list[ChainAnswer]:
-        replies = self._read([_View(bridge, _wrapped_asset(one), abi.address) for one in questions])
+        replies = self._read([_View(bridge, _wrapped_asset(question), abi.address) for question in questions])
         assets = {reply.value: provisional for reply, provisional in replies if reply.value}
-        known = self._described(sorted(assets), parts)
+        described = self._described(sorted(assets), parts)
         answers = []
         for reply, provisional in replies:
             if reply.value:
-                answer = known[reply.value]
+                answer = described[reply.value]
                 answers.append(replace(answer, provisional=answer.provisional or provisional))
             elif reply.fault:
                 answers.append(ChainAnswer(fault=reply.fault))
@@ -161,11 +161,11 @@ class Evm:
         return answers
 
     def _tokens(self, questions: Sequence[Question]) -> list[ChainAnswer]:
-        native = {one: token for one in questions if (token := abi.contract(one.subject))}
-        known = self._described(sorted(set(native.values())), _TEXTS + _DECIMALS)
+        native = {question: token for question in questions if (token := abi.contract(question.subject))}
+        described = self._described(sorted(set(native.values())), _TEXTS + _DECIMALS)
         answers = []
         for question in questions:
-            answer = known.get(native.get(question, ""), ChainAnswer(reason="no address of this chain"))
+            answer = described.get(native.get(question, ""), ChainAnswer(reason="no address of this chain"))
             silent = not answer.fault and not answer.reason and answer.decimals is None
             answers.append(ChainAnswer(reason="no token that tells its decimals") if silent else answer)
         return answers
@@ -177,10 +177,10 @@ class Evm:
         )
         described = {}
         for number, token in enumerate(tokens):
-            own = replies[number * len(parts) : (number + 1) * len(parts)]
-            fault = next((reply.fault for reply, _ in own if reply.fault), None)
-            values = {name: reply.value for (name, _), (reply, _) in zip(parts, own, strict=True)}
-            provisional = any(unsure for _, unsure in own)
+            of_token = replies[number * len(parts) : (number + 1) * len(parts)]
+            fault = next((reply.fault for reply, _ in of_token if reply.fault), None)
+            values = {name: reply.value for (name, _), (reply, _) in zip(parts, of_token, strict=True)}
+            provisional = any(unsure for _, unsure in of_token)
             described[token] = (
                 ChainAnswer(fault=fault) if fault else ChainAnswer(token, **values, provisional=provisional)
             )

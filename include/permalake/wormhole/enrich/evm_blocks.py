@@ -42,9 +42,9 @@ class BlockSearch:
         self._at_once = 1
 
     def logs(
-        self, first: int, last: int, wanted: dict[str, Any], shape: Callable[[Any], list[Any]]
+        self, first: int, last: int, log_filter: dict[str, Any], shape: Callable[[Any], list[Any]]
     ) -> Iterator[Any]:
-        """Yield what ``shape`` makes of the logs ``wanted`` in the blocks ``first`` to ``last``.
+        """Yield what ``shape`` makes of the logs that pass the filter in the blocks ``first`` to ``last``.
 
         Raises:
             SearchEndedError: The node has a fault, or gives no logs however few blocks are asked for.
@@ -55,7 +55,7 @@ class BlockSearch:
                 (start, min(start + self._span - 1, last))
                 for start in range(at, last + 1, self._span)[: self._at_once]
             ]
-            replies = self._node.ask([_window(wanted, *window, shape) for window in windows])
+            replies = self._node.ask([_window(log_filter, *window, shape) for window in windows])
             if no := next((reply for reply in replies if reply.fault or reply.no), None):
                 if no.fault or self._span <= _FEWEST_BLOCKS:
                     raise SearchEndedError(no)
@@ -121,7 +121,7 @@ def finalized_block(node: RpcNode) -> Reply:
 def close_together(items: Iterable[T]) -> Iterator[list[T]]:
     """Yield items in order of time, close ones together."""
     group: list[T] = []
-    for item in sorted(items, key=lambda one: one.at):
+    for item in sorted(items, key=lambda dated: dated.at):
         if group and item.at - group[-1].at > _TOGETHER:
             yield group
             group = []
@@ -130,8 +130,8 @@ def close_together(items: Iterable[T]) -> Iterator[list[T]]:
         yield group
 
 
-def _window(wanted: dict[str, Any], start: int, end: int, shape: Callable[[Any], list[Any]]) -> Call:
-    return Call("eth_getLogs", ({**wanted, "fromBlock": hex(start), "toBlock": hex(end)},), shape)
+def _window(log_filter: dict[str, Any], start: int, end: int, shape: Callable[[Any], list[Any]]) -> Call:
+    return Call("eth_getLogs", ({**log_filter, "fromBlock": hex(start), "toBlock": hex(end)},), shape)
 
 
 def _block(result: Any) -> tuple[int, int] | None:

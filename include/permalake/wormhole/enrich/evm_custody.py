@@ -101,11 +101,11 @@ class CustodySearch:
     ) -> CustodyAnswer:
         if contract is None:
             return CustodyAnswer(block, none="no address of this chain")
-        own = [replies[what, contract] for what in _ASKED if (what, contract) in replies]
-        if why := next((reply.refused for reply in own if reply.refused), None):
+        of_contract = [replies[what, contract] for what in _ASKED if (what, contract) in replies]
+        if why := next((reply.refused for reply in of_contract if reply.refused), None):
             forgotten = f"the node cannot read that block, an archive node can ({why})"
             return CustodyAnswer(block, unknown=forgotten, is_forgotten=True)
-        if fault := next((reply.fault for reply in own if reply.fault), None):
+        if fault := next((reply.fault for reply in of_contract if reply.fault), None):
             return CustodyAnswer(block, unknown=fault)
         balance, decimals = replies["balance", contract], self._decimals.get(contract)
         if balance.value is None:

@@ -28,7 +28,7 @@ class Log:
 
 
 @dataclass(frozen=True)
-class Found:
+class PublishingTransaction:
     """The transaction that published a message; None when none was found, or for a ``fault`` of the node."""
 
     transaction: str | None = None
@@ -42,23 +42,27 @@ class LogSearch:
         self._core = core
         self._blocks = BlockSearch(node)
 
-    def transactions(self, questions: Sequence[Question]) -> list[Found]:
+    def transactions(self, questions: Sequence[Question]) -> list[PublishingTransaction]:
         """Return the transactions that published the messages of these questions, in order."""
-        transactions: dict[Published, Found] = {}
+        transactions: dict[Published, PublishingTransaction] = {}
         for group in close_together(questions) if self._core else ():
             try:
                 transactions |= self._between(group)
             except SearchEndedError as ended:
-                transactions |= {question.message: Found(fault=ended.fault) for question in group}
-        return [transactions.get(question.message, Found()) for question in questions]
+                transactions |= {
+                    question.message: PublishingTransaction(fault=ended.fault) for question in group
+                }
+        return [transactions.get(question.message, PublishingTransaction()) for question in questions]
 
-    def _between(self, questions: Sequence[Question]) -> dict[Published, Found]:
+    def _between(self, questions: Sequence[Question]) -> dict[Published, PublishingTransaction]:
         first = self._blocks.block_at(questions[0].at)
         last = self._blocks.block_at(questions[-1].at) + _BLOCKS_BEYOND
         emitters = sorted({f"0x{question.message[0]}" for question in questions})
-        wanted = {"address": self._core, "topics": [LOG_MESSAGE_PUBLISHED, emitters]}
-        logs = self._blocks.logs(first, last, wanted, lambda result: list(messages_in(result, self._core)))
-        return {log.message: Found(log.transaction) for log in logs}
+        log_filter = {"address": self._core, "topics": [LOG_MESSAGE_PUBLISHED, emitters]}
+        logs = self._blocks.logs(
+            first, last, log_filter, lambda result: list(messages_in(result, self._core))
+        )
+        return {log.message: PublishingTransaction(log.transaction) for log in logs}
 
 
 def messages_in(logs: Any, core: str | None) -> Iterator[Log]:

@@ -90,23 +90,29 @@ class RedemptionSearch:
             return [lacks] * len(asked)
         answers = self._completed(asked, head.value[0])
         redeemed = {
-            one.message: one
-            for one, answer in zip(asked, answers, strict=True)
-            if answer.is_completed and one.bridge == "token"
+            transfer.message: transfer
+            for transfer, answer in zip(asked, answers, strict=True)
+            if answer.is_completed and transfer.bridge == "token"
         }
         transactions = self._transactions(list(redeemed.values()), head.value[0])
         return [
-            transactions.get(one.message, answer) if answer.is_completed else answer
-            for one, answer in zip(asked, answers, strict=True)
+            transactions.get(transfer.message, answer) if answer.is_completed else answer
+            for transfer, answer in zip(asked, answers, strict=True)
         ]
 
     def _completed(self, asked: Sequence[SentTransfer], block: int) -> list[RedemptionAnswer]:
-        known = [one for one in asked if self._bridges[one.bridge]]
-        calls = [_is_completed(self._bridges[one.bridge], one.digest, block) for one in known]
-        replies = {one.row_key: reply for one, reply in zip(known, self._node.ask(calls), strict=True)}
+        bridged = [transfer for transfer in asked if self._bridges[transfer.bridge]]
+        calls = [
+            _is_completed(self._bridges[transfer.bridge], transfer.digest, block) for transfer in bridged
+        ]
+        replies = {
+            transfer.row_key: reply for transfer, reply in zip(bridged, self._node.ask(calls), strict=True)
+        }
         answers = []
-        for one in asked:
-            reply = replies.get(one.row_key, Reply(refused=f"no {one.bridge} bridge is known on this chain"))
+        for transfer in asked:
+            reply = replies.get(
+                transfer.row_key, Reply(refused=f"no {transfer.bridge} bridge is known on this chain")
+            )
             is_completed = None if reply.value is None else bool(reply.value)
             no = reply.no or (None if reply.fault or is_completed is not None else "the bridge does not tell")
             answers.append(RedemptionAnswer(is_completed, reason=no, fault=reply.fault))
@@ -124,24 +130,24 @@ class RedemptionSearch:
             except SearchEndedError as ended:
                 why = None if ended.fault else str(ended) or "no blocks"
                 lacks = RedemptionAnswer(is_completed=True, reason=why, fault=ended.fault)
-                answers |= {one.message: lacks for one in group}
+                answers |= {transfer.message: lacks for transfer in group}
         return answers | self._described(logs)
 
     def _search(self, group: Sequence[SentTransfer], head: int, transactions: dict[Redeemed, str]) -> None:
         """Find the logs of a group, in ever larger ranges of blocks until all are found."""
-        missing = {one.message for one in group}
+        missing = {transfer.message for transfer in group}
         topics = [
             TRANSFER_REDEEMED,
             sorted({_word(chain) for chain, _, _ in missing}),
             sorted({f"0x{emitter}" for _, emitter, _ in missing}),
             sorted({_word(sequence) for _, _, sequence in missing}),
         ]
-        wanted = {"address": self._bridges["token"], "topics": topics}
+        log_filter = {"address": self._bridges["token"], "topics": topics}
         at, size = self._blocks.block_at(group[0].at), _FIRST_BLOCKS
         last = min(head, self._end(group[-1].at + _REACH, head))
         while missing and at <= last:
             end = min(at + size - 1, last)
-            for message, transaction in self._blocks.logs(at, end, wanted, self._shape):
+            for message, transaction in self._blocks.logs(at, end, log_filter, self._shape):
                 if message in missing:
                     missing.remove(message)
                     transactions[message] = transaction
@@ -160,7 +166,9 @@ class RedemptionSearch:
 
     def _described(self, logs: dict[Redeemed, str]) -> dict[Redeemed, RedemptionAnswer]:
         transactions = sorted(set(logs.values()))
-        calls = [Call("eth_getTransactionReceipt", (one,), self._receipt) for one in transactions]
+        calls = [
+            Call("eth_getTransactionReceipt", (transaction,), self._receipt) for transaction in transactions
+        ]
         receipts = dict(zip(transactions, self._node.ask(calls), strict=True))
         blocks = sorted({reply.value.block for reply in receipts.values() if reply.value})
         replies = self._node.ask([block_call(hex(block)) for block in blocks])
@@ -184,12 +192,12 @@ def _answer(message: Redeemed, transaction: str, receipt: Reply, times: dict[int
     if receipt.value is None or message not in receipt.value.redeemed:
         no = None if receipt.fault else receipt.no or "the receipt of the transaction does not redeem it"
         return RedemptionAnswer(is_completed=True, reason=no, fault=receipt.fault)
-    known: _RedeemingReceipt = receipt.value
-    time = times[known.block]
+    redeeming: _RedeemingReceipt = receipt.value
+    time = times[redeeming.block]
     if time.fault:
         return RedemptionAnswer(is_completed=True, fault=time.fault)
     at = time.value[1] if time.value else None
-    return RedemptionAnswer(True, transaction, at, known.redeemer, known.fee)
+    return RedemptionAnswer(True, transaction, at, redeeming.redeemer, redeeming.fee)
 
 
 def _redeemed_in(logs: Any, bridge: str | None) -> Iterator[tuple[Redeemed, str]]:

@@ -32,7 +32,7 @@ from permalake.wormhole.enrich.price_service import PriceCache
 from permalake.wormhole.enrich.quotes import Asking
 from permalake.wormhole.enrich.token_values import price_sources, token_values
 from permalake.wormhole.reference import load_reference
-from permalake.wormhole.tables import amount_queries, wanted_tokens
+from permalake.wormhole.tables import amount_queries, moved_tokens
 from permalake.wormhole.tables import enriched_tables as made
 from permalake.wormhole.tables.chain_questions import NATIVE
 from permalake.wormhole.tables.chain_questions import TOKEN as TOKEN_QUESTION
@@ -82,8 +82,8 @@ class HeadDetails:
             return contract.empty_table()
         reference = load_reference(self._directory)
         moved = self._runner.results(
-            wanted_tokens.QUERIES,
-            wanted_tokens.SCHEMAS,
+            moved_tokens.QUERIES,
+            moved_tokens.SCHEMAS,
             {**given, "application_transfers": _NO_APPLICATIONS},
         )
         locations = self._published()
@@ -102,7 +102,7 @@ class HeadDetails:
         rows = self._runner.results(
             {_NAME: cast(details, TOKEN_TRANSFER_DETAILS)},
             {_NAME: contract},
-            {**given, **values.known, made.ANSWERS: answers},
+            {**given, **values.inputs, made.ANSWERS: answers},
         )
         return table(rows[_NAME])
 
@@ -112,7 +112,7 @@ class HeadDetails:
 
     def _answers(self, location: str) -> pa.Table:
         """Return the newest stored answer to each question about a token itself."""
-        schema = made.KNOWN[made.ANSWERS]
+        schema = made.INPUTS[made.ANSWERS]
         stored = {CHAIN_ANSWERS.name: DayRows(location, date.min, date.max).scan()}
         return table(
             self._runner.results({made.ANSWERS: _ANSWERS}, {made.ANSWERS: schema}, stored)[made.ANSWERS]
@@ -157,10 +157,10 @@ class _HeadTables:
 
     def _published(self, name: str, first: date, last: date, keys: pa.ChunkedArray | None = None) -> pa.Table:
         location = self.locations[name]
-        wanted = None if keys is None else pc.field("row_key").isin(pc.unique(keys))
+        row_filter = None if keys is None else pc.field("row_key").isin(pc.unique(keys))
 
         def read() -> pa.Table:
             rows = DayRows(location, first, last).scan()
-            return rows.to_table(filter=wanted) if count(rows) else rows.schema.empty_table()
+            return rows.to_table(filter=row_filter) if count(rows) else rows.schema.empty_table()
 
         return self.kept.of((name, location, self.locations[_METAS], first, last), read)

@@ -217,7 +217,11 @@ def _reply(call: Call, item: dict[str, Any] | None, errors: RpcErrors) -> Reply:
     if error is not None:
         code, words = (error.get("code"), error.get("message")) if isinstance(error, dict) else (None, error)
         return Reply(
-            **{(call.errors or errors).verdict(code if isinstance(code, int) else None, words): _told(code)}
+            **{
+                (call.errors or errors).verdict(code if isinstance(code, int) else None, words): _code_text(
+                    code
+                )
+            }
         )
     try:
         return Reply(call.shape(item["result"]))
@@ -225,5 +229,5 @@ def _reply(call: Call, item: dict[str, Any] | None, errors: RpcErrors) -> Reply:
         return Reply(fault=f"a result of the wrong form ({type(wrong).__name__})")
 
 
-def _told(code: Any) -> str:
+def _code_text(code: Any) -> str:
     return " ".join(f"JSON-RPC error {code}".split())[:80]

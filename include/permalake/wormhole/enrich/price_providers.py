@@ -22,7 +22,7 @@ from permalake.wormhole.tables.nearest_quotes import (
     PRICED,
     QUOTES,
     WANT,
-    WANTED_COLUMNS,
+    WANT_COLUMNS,
     WANTS,
     nearest,
     unpriced,
@@ -77,7 +77,7 @@ def priced(
     )
     query = f"""
 SELECT * EXCLUDE (place) FROM ({every}) AS every
-QUALIFY row_number() OVER (PARTITION BY {WANTED_COLUMNS} ORDER BY reason IS NOT NULL, place) = 1
+QUALIFY row_number() OVER (PARTITION BY {WANT_COLUMNS} ORDER BY reason IS NOT NULL, place) = 1
 """
     return runner.results({PRICED: query}, {PRICED: NEAREST}, given)[PRICED]
 
@@ -113,9 +113,9 @@ def providers(
         sources.append(("prices.path", PriceSource(provider="file", path=chosen.path), None))
     return [
         _module(name, source.provider).open_provider(
-            ProviderContext(settings, source, own_key, cache, asking, retry_policy)
+            ProviderContext(settings, source, source_key, cache, asking, retry_policy)
         )
-        for name, source, own_key in sources
+        for name, source, source_key in sources
     ]
 
 

@@ -57,7 +57,7 @@ Need = Mapping[str, Any]
 class RequestMemory(Protocol):
     """The memory of requests to a service: spans of coins, and when they were requested."""
 
-    def known(self, coins: Iterable[str]) -> dict[str, list[tuple[Span, int]]]:
+    def requests(self, coins: Iterable[str]) -> dict[str, list[tuple[Span, int]]]:
         """Return the requests for some coins."""
         ...
 
@@ -120,23 +120,23 @@ class CachedPriceService:
 
         A fault of the service is a note, never an error.
         """
-        wanted = table(runner.results({SPANS: spans(WANTS)}, {SPANS: SPAN}, {WANTS: wants})[SPANS])
-        tokens = self._tokens(wanted)
+        want_spans = table(runner.results({SPANS: spans(WANTS)}, {SPANS: SPAN}, {WANTS: wants})[SPANS])
+        tokens = self._tokens(want_spans)
         self._names |= tokens
-        days = days_within_reach(wanted, self._rules.window_hours)
+        days = days_within_reach(want_spans, self._rules.window_hours)
         if not tokens or days is None:
             return QUOTE.empty_table()
         names = _name_table(tokens)
         if self._asking.stored:
-            self._not_asked |= set(tokens.values()) - self._asked.known(set(tokens.values())).keys()
+            self._not_asked |= set(tokens.values()) - self._asked.requests(set(tokens.values())).keys()
         else:
-            self._fetch(self._needs(runner, wants, names), self._asked.known, tokens)
-        quotes = self._kept(runner, wanted, days, names, tokens)
+            self._fetch(self._needs(runner, wants, names), self._asked.requests, tokens)
+        quotes = self._kept(runner, want_spans, days, names, tokens)
         if self._asking.again and not self._asking.stored:
             without_price = self._without_price(runner, wants, quotes)
             needs = self._needs(runner, without_price, names)
             self._fetch(needs, lambda _coins: self._now, tokens, fresh=True)
-            quotes = self._kept(runner, wanted, days, names, tokens)
+            quotes = self._kept(runner, want_spans, days, names, tokens)
         if self._invalid:
             self._cache.note(invalid_quotes(self._service.name, self._invalid))
             self._invalid = 0
@@ -181,9 +181,9 @@ class CachedPriceService:
 
     def _name(self, chain: int, address: str, native: str | None) -> str | None:
         listed = self._reference.tokens.get((chain, address))
-        known_as = listed.coingecko_id if listed else None
+        coingecko_id = listed.coingecko_id if listed else None
         written = (listed.native_address if listed else None) or native
-        return self._service.coin(Coin(chain, written, known_as))
+        return self._service.coin(Coin(chain, written, coingecko_id))
 
     def _needs(self, runner: QueryRunner, wants: Relation, names: pa.Table) -> Iterator[Need]:
         """Yield each time bucket with wants, by coin."""
@@ -210,14 +210,14 @@ SELECT wanted.* FROM {WANTS} AS wanted ANTI JOIN {PRICED} AS near ON {same("want
     def _fetch(
         self,
         needs: Iterator[Need],
-        known: Callable[[list[str]], dict[str, list[tuple[Span, int]]]],
+        requests: Callable[[list[str]], dict[str, list[tuple[Span, int]]]],
         tokens: dict[TokenId, str],
         *,
         fresh: bool = False,
     ) -> None:
         by_coin = ((coin, list(rows)) for coin, rows in groupby(needs, lambda row: row["coin"]))
         while some := dict(islice(by_coin, _COINS_AT_ONCE)):
-            before = known(list(some))
+            before = requests(list(some))
             asks = [
                 Ask(coin, span)
                 for coin, rows in some.items()
@@ -280,7 +280,7 @@ SELECT wanted.* FROM {WANTS} AS wanted ANTI JOIN {PRICED} AS near ON {same("want
     def _kept(
         self,
         runner: QueryRunner,
-        wanted: pa.Table,
+        want_spans: pa.Table,
         days: tuple[date, date],
         names: pa.Table,
         tokens: dict[TokenId, str],
@@ -300,7 +300,7 @@ FROM by_coin JOIN {_NAMES} AS called ON by_coin.coin = called.coin
 """
         given = {
             STORED: self._cache.quotes(*days),
-            SPANS: wanted,
+            SPANS: want_spans,
             _NAMES: names,
             _EVERY_NAME: _name_table(tokens | self._siblings(tokens)),
         }
@@ -308,11 +308,11 @@ FROM by_coin JOIN {_NAMES} AS called ON by_coin.coin = called.coin
 
     def _siblings(self, tokens: dict[TokenId, str]) -> dict[TokenId, str]:
         """Return listed tokens for which the service has the name of a wanted one."""
-        wanted = set(tokens.values())
+        names = set(tokens.values())
         return {
             token_id: name
             for token_id, token in self._reference.tokens.items()
-            if token.coingecko_id and (name := self._name(*token_id, None)) in wanted and name is not None
+            if token.coingecko_id and (name := self._name(*token_id, None)) in names and name is not None
         }
 
 
@@ -351,10 +351,10 @@ def _quote_table(
     return pa.table([pa.array(columns[field.name], field.type) for field in schema], schema=schema)
 
 
-def days_within_reach(wanted: pa.Table, window_hours: float) -> tuple[date, date] | None:
-    """Return the first and last UTC day of quotes that may serve wanted spans; None if there are none."""
-    if not len(wanted):
+def days_within_reach(want_spans: pa.Table, window_hours: float) -> tuple[date, date] | None:
+    """Return the first and last UTC day of quotes that may serve these spans; None if there are none."""
+    if not len(want_spans):
         return None
     reach = timedelta(hours=window_hours)
-    first, last = pc.min(wanted["first"]).as_py(), pc.max(wanted["last"]).as_py()
+    first, last = pc.min(want_spans["first"]).as_py(), pc.max(want_spans["last"]).as_py()
     return (first - reach).date(), (last + reach).date()

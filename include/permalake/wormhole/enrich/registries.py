@@ -52,7 +52,9 @@ class Cosmos:
             return [_NO_BRIDGE] * len(questions)
         calls = [_external_id(self._bridge, question.subject) for question in questions]
         replies = self._node.ask(calls)
-        return [_denomination(one.subject, reply) for one, reply in zip(questions, replies, strict=True)]
+        return [
+            _denomination(question.subject, reply) for question, reply in zip(questions, replies, strict=True)
+        ]
 
     def close(self) -> None:
         """Close all connections."""

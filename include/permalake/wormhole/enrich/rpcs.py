@@ -20,10 +20,10 @@ _FAMILIES: dict[str, type[Evm | Solana | Cosmos]] = {"evm": Evm, "solana": Solan
 
 def rpcs(settings: Settings, retry_policy: RetryPolicy | None = None) -> dict[int, ChainRpc]:
     """Return the RPCs by Wormhole chain id, for chains of a family whose protocol is known here."""
-    known = load_reference(settings.wormhole.reference if settings.wormhole else None).chains
+    chains = load_reference(settings.wormhole.reference if settings.wormhole else None).chains
     by_chain: dict[int, ChainRpc] = {}
     for number, section in settings.chains.items():
-        chain = known.get(number)
+        chain = chains.get(number)
         if chain and (rpc := _opened(chain, section, retry_policy)):
             by_chain[number] = rpc
     return by_chain

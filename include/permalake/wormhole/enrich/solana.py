@@ -65,8 +65,10 @@ class Solana:
             "commitment": "finalized",
             "maxSupportedTransactionVersion": NEWEST_VERSION,
         }
-        replies = self._node.ask([Call("getTransaction", (one, options), _first_signer) for one in asked])
-        senders = {one: _sender(reply) for one, reply in zip(asked, replies, strict=True)}
+        replies = self._node.ask(
+            [Call("getTransaction", (signature, options), _first_signer) for signature in asked]
+        )
+        senders = {signature: _sender(reply) for signature, reply in zip(asked, replies, strict=True)}
         for key, signature in signatures.items():
             self._signers[key] = senders[signature] if isinstance(signature, str) else signature
         none = ChainAnswer(reason="no transaction is known")
@@ -115,7 +117,9 @@ class Solana:
         return self._mints(mints, "not wrapped on this chain")
 
     def _tokens(self, questions: Sequence[Question]) -> list[ChainAnswer]:
-        answers = self._mints([base58(bytes.fromhex(one.subject)) for one in questions], _NO_ACCOUNT)
+        answers = self._mints(
+            [base58(bytes.fromhex(question.subject)) for question in questions], _NO_ACCOUNT
+        )
         silent = ChainAnswer(reason="no token that tells its decimals")
         return [silent if answer.address and answer.decimals is None else answer for answer in answers]
 
@@ -126,7 +130,7 @@ class Solana:
         described = self._node.ask([_account(codec.metadata_account(mint), _texts_of) for mint in there])
         texts = dict(zip(there, described, strict=True))
 
-        def told(mint: str, reply: Reply) -> ChainAnswer:
+        def mint_answer(mint: str, reply: Reply) -> ChainAnswer:
             if reply.value is None:
                 return _answer(reply, ChainAnswer, none)
             if texts[mint].fault:
@@ -135,7 +139,7 @@ class Solana:
             decimals = reply.value if reply.value >= 0 else None
             return ChainAnswer(mint, symbol, name, decimals, provisional=texts[mint].no is not None)
 
-        return [told(mint, reply) for mint, reply in zip(mints, accounts, strict=True)]
+        return [mint_answer(mint, reply) for mint, reply in zip(mints, accounts, strict=True)]
 
 
 def _key(transaction: str | None) -> bytes | None:
@@ -177,7 +181,7 @@ def _first_signer(result: Any) -> str | None:
 
 def _oldest(result: Any) -> str | None:
     """Return the oldest sound signature, which made the account, of a list with the newest first."""
-    sound = [str(one["signature"]) for one in result if one.get("err") is None]
+    sound = [str(entry["signature"]) for entry in result if entry.get("err") is None]
     return sound[-1] if sound else None
 
 

@@ -15,12 +15,13 @@ from permalake.engine.rows import Relation
 from permalake.pipeline.relations import QueryRunner, table
 from permalake.wormhole.contracts.value_reasons import DENIED
 from permalake.wormhole.enrich import price_providers
+from permalake.wormhole.enrich.fallback_prices import fallback_prices
 from permalake.wormhole.enrich.price_providers import PriceProvider
 from permalake.wormhole.enrich.price_service import PriceCache
 from permalake.wormhole.enrich.quotes import Asking
-from permalake.wormhole.enrich.stand_ins import stand_ins
 from permalake.wormhole.reference import Reference, TokenId
 from permalake.wormhole.tables import enriched_tables as made
+from permalake.wormhole.tables.moved_tokens import MOMENTS, TOKENS
 from permalake.wormhole.tables.nearest_quotes import (
     CHECKING,
     COUNTING,
@@ -30,16 +31,14 @@ from permalake.wormhole.tables.nearest_quotes import (
     PRICED,
     TOKEN,
     WANT,
-    WANTED,
-    WANTED_COLUMNS,
+    WANT_COLUMNS,
+    WANT_KEY,
     WANTS,
     compared,
     quoted,
     unpriced,
 )
 from permalake.wormhole.tables.token_metadata import ENTRIES, ENTRY, completed
-from permalake.wormhole.tables.wanted_tokens import TOKENS
-from permalake.wormhole.tables.wanted_tokens import WANTED as MOMENTS
 
 _DENIED, _LEFT, _LEFT_TOKENS, _COMPARED = "denied_tokens", "left_wants", "left_tokens", "compared_quotes"
 _TOKEN_ID = pa.schema([(TOKEN[0], pa.int32()), (TOKEN[1], pa.string())])
@@ -77,11 +76,11 @@ class TokenValues(NamedTuple):
     """What queries of ``enriched_tables`` read of tokens and their quotes.
 
     Attributes:
-        known: ``METADATA``, ``QUOTES``, ``CHECKS`` and ``STAND_INS``.
+        inputs: ``METADATA``, ``QUOTES``, ``CHECKS`` and ``FALLBACK_PRICES``.
         quotes: Those that serve, or would with more confidence (``NEAREST``).
     """
 
-    known: Mapping[str, Relation]
+    inputs: Mapping[str, Relation]
     quotes: Sequence[Relation]
 
 
@@ -92,7 +91,7 @@ def token_values(
 
     Args:
         runner: Runs the queries.
-        given: ``TOKENS`` and ``WANTED`` of ``wanted_tokens``, ``ATTESTED`` records of the tokens' days, and
+        given: ``TOKENS`` and ``MOMENTS`` of ``moved_tokens``, ``ATTESTED`` records of the tokens' days, and
             ``ANSWERS`` of their chains.
         reference: Listed and denied tokens, and what stands in for whom.
         sources: Who is asked for prices.
@@ -100,7 +99,7 @@ def token_values(
     rules = sources.rules
     first = runner.results(
         {made.METADATA: completed(TOKENS, made.ANSWERS), WANTS: priceable(MOMENTS)},
-        {made.METADATA: made.KNOWN[made.METADATA], WANTS: WANT},
+        {made.METADATA: made.INPUTS[made.METADATA], WANTS: WANT},
         {**given, **reference_tokens(reference)},
     )
     wants = first[WANTS]
@@ -108,7 +107,7 @@ def token_values(
     checks: Relation = NEAREST.empty_table()
     quotes = [priced]
     if sources.cross_check is not None:
-        query = f"SELECT {WANTED_COLUMNS} FROM {PRICED}"
+        query = f"SELECT {WANT_COLUMNS} FROM {PRICED}"
         checked = runner.results({WANTS: query}, {WANTS: WANT}, {PRICED: priced})[WANTS]
         checks = price_providers.priced(runner, [sources.cross_check], checked, rules)
         both = {PRICED: priced, CHECKING: checks}
@@ -119,13 +118,13 @@ def token_values(
         {_LEFT: WANT, _LEFT_TOKENS: _TOKEN_ID},
         {WANTS: wants, PRICED: priced},
     )
-    standing = stand_ins(runner, reference, sources.providers, left[_LEFT], rules)
-    quotes += [] if standing.quotes is None else [standing.quotes]
+    fallback = fallback_prices(runner, reference, sources.providers, left[_LEFT], rules)
+    quotes += [] if fallback.quotes is None else [fallback.quotes]
     tokens = table(left[_LEFT_TOKENS])
     ids = zip(*(tokens[name].to_pylist() for name in TOKEN), strict=True)
     last = runner.results(
         {made.QUOTES: quoted(MOMENTS), made.CHECKS: f"SELECT * FROM {CHECKING} WHERE {COUNTING}"},
-        {name: made.KNOWN[name] for name in (made.QUOTES, made.CHECKS)},
+        {name: made.INPUTS[name] for name in (made.QUOTES, made.CHECKS)},
         {
             MOMENTS: given[MOMENTS],
             PRICED: priced,
@@ -133,13 +132,13 @@ def token_values(
             LACKS: _lacks(reference, sources.providers, ids),
         },
     )
-    return TokenValues({**first, **last, made.STAND_INS: standing.prices}, quotes)
+    return TokenValues({**first, **last, made.FALLBACK_PRICES: fallback.prices}, quotes)
 
 
 def priceable(wants: str) -> str:
     """Return the query of the distinct wants of tokens that are not denied (of :func:`reference_tokens`)."""
     return f"""
-SELECT DISTINCT {", ".join(f"wanted.{name}" for name in WANTED)} FROM {wants} AS wanted
+SELECT DISTINCT {", ".join(f"wanted.{name}" for name in WANT_KEY)} FROM {wants} AS wanted
 ANTI JOIN {_DENIED} AS denied ON {same("wanted", "denied", *TOKEN)}
 """
 

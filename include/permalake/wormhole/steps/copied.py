@@ -74,13 +74,15 @@ def stage_copied(context: StepContext, attempt: Attempt, landed: LandedDays) -> 
     append_new(attempt, used.dataset(_USED), TOKEN_PRICES, spark)
     directory = settings.wormhole.reference if settings.wormhole else None
     reference = load_reference(directory)
-    known = {made.LISTED: listed_tokens(reference), made.LIMITS: reference.limit_table()}
+    inputs = {made.LISTED: listed_tokens(reference), made.LIMITS: reference.limit_table()}
     tables = {
         **made.enriched_tables(reference.chains),
         **{name: f"SELECT * FROM {_signed(name)}" for name in DETAILS},
     }
     functions = amount_queries.functions(directory)
-    stage_queries(attempt, DayQueries(tables, WORMHOLE_TABLES, {**known, **signed}, functions), lambda: spark)
+    stage_queries(
+        attempt, DayQueries(tables, WORMHOLE_TABLES, {**inputs, **signed}, functions), lambda: spark
+    )
     context.report(f"enrich {arguments}: {jobs.counted(attempt, 'token_transfer_details')} taken over")
     return StepResult()
 

@@ -88,7 +88,7 @@ def _staged(context: StepContext, attempt: Attempt) -> StepResult:
     queries = DayQueries(
         enrichment.queries,
         WORMHOLE_TABLES,
-        enrichment.known,
+        enrichment.inputs,
         amount_queries.functions(reference),
     )
     stage_queries(attempt, queries, lambda: spark)
@@ -122,8 +122,8 @@ def _redeem(
     cache = answer_cache(spark, attempt, REDEMPTIONS, attempt.record.note)
     section = wormhole_source.section(context.work.settings)
     if again and wormhole_source.is_live(section):
-        known = {**transfers.datasets, KEPT: cache.read(arguments.start, arguments.end)}
-        left = days.results({"left": TRANSFERS_IN_FLIGHT}, {"left": SENT_TRANSFER}, known)["left"]
+        inputs = {**transfers.datasets, KEPT: cache.read(arguments.start, arguments.end)}
+        left = days.results({"left": TRANSFERS_IN_FLIGHT}, {"left": SENT_TRANSFER}, inputs)["left"]
         try:
             late = wormhole_source.ask_again(context.work.settings, section, sorted(dates_of(left)))
         except PermalakeError as error:

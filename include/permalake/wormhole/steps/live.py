@@ -128,8 +128,8 @@ class WormholeHead:
     ) -> Advance:
         arrived, newest = self._arrived(documents, before)
         oldest = newest - timedelta(days=self._work.settings.live.days - 1)
-        change, refused = self._judged(arrived, oldest)
-        observed = self._judged_observations(received, change, newest)
+        change, refused = self._message_changes(arrived, oldest)
+        observed = self._observation_changes(received, change, newest)
         gone = {**dict.fromkeys(_TABLES, change.gone), _OBSERVATIONS: observed.gone}
         kept, replaced = self._without(gone)
         replaced[_WAITING] = {file.file_path for file in self.head.files(_WAITING)}
@@ -154,7 +154,7 @@ class WormholeHead:
         counts.append(f"{len(gained[QUARANTINE.name])} refused")
         return Advance(", ".join(counts), timestamp)
 
-    def _judged_observations(
+    def _observation_changes(
         self, received: DataFrame | None, change: HeadChanges, newest: date
     ) -> ObservationChanges:
         """Judge the observations that have come, and those that waited for VAAs that have."""
@@ -210,7 +210,7 @@ class WormholeHead:
         undated = F.col("body_date").isNull() | (F.col("body_date") < F.lit(GENESIS))
         return documents.where(undated | (F.col("body_date") >= F.lit(oldest)))
 
-    def _judged(self, arrived: pa.Table, oldest: date) -> tuple[HeadChanges, pa.Table]:
+    def _message_changes(self, arrived: pa.Table, oldest: date) -> tuple[HeadChanges, pa.Table]:
         """Judge the messages that have come, each with what the head has of it.
 
         Returns:

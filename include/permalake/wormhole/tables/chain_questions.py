@@ -7,7 +7,8 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from permalake.wormhole.tables.wanted_tokens import OWN
+from permalake.contracts.sql_text import same
+from permalake.wormhole.tables.moved_tokens import NOT_BRIDGED
 
 SENDER, OWNER, WRAPPED, TOKEN = "sender", "owner", "wrapped", "token"
 WRAPPED_NFT, NATIVE = "wrapped_nft", "native"
@@ -19,7 +20,7 @@ ASKED = {
 }
 """Questions that the RPC of a chain can answer, by the chain's family."""
 QUESTION = ("chain", "question", "subject")
-QUESTIONS, TOLD = "questions", "told_tokens"
+QUESTIONS, WITH_DECIMALS = "questions", "tokens_with_decimals"
 SCHEMA = pa.schema(
     [
         *(("chain", pa.int32()), ("question", pa.string()), ("subject", pa.string())),
@@ -27,11 +28,6 @@ SCHEMA = pa.schema(
     ]
 )
 """Columns of the questions; ``at``: unix seconds."""
-TOLD_TOKENS = pa.schema(
-    [("date", pa.date32()), ("origin_chain", pa.int32()), ("origin_address", pa.string())]
-)
-"""Columns of the tokens whose decimals are known on a day."""
-
 
 _SECONDS = "epoch_us(published.timestamp) // 1000000"
 
@@ -53,8 +49,8 @@ def chains_with_mints(chains: Mapping[int, RpcChain]) -> list[int]:
 def questions(chains: Mapping[int, RpcChain]) -> str:
     """Return the query of the distinct questions to chains whose family has a supported RPC.
 
-    It reads tables of some days, and :data:`TOLD`, the tokens whose decimals are known. Tokens whose 32 bytes
-    are a hash are asked for by name, unless ``native_token`` has it. A wrapped NFT is named by its
+    It reads tables of some days, and :data:`WITH_DECIMALS`, the tokens whose decimals are known. Tokens whose
+    32 bytes are a hash are asked for by name, unless ``native_token`` has it. A wrapped NFT is named by its
     collection, one contract on an EVM chain; on Solana, where each NFT has a mint, with its token id.
     """
 
@@ -81,7 +77,7 @@ WITH routes AS (
     SELECT date, origin_chain, origin_address FROM token_transfer_payload
     UNION ALL
     SELECT date, token_chain, token_address FROM application_transfers
-    WHERE {OWN} AND amount_decimals IS NULL
+    WHERE {NOT_BRIDGED} AND amount_decimals IS NULL
 ), asked AS (
     {asked(SENDER, "emitter_chain", "t.row_key", "initiating_tx_id", _SECONDS)}
     FROM routes AS t JOIN message_publication AS published
@@ -97,8 +93,8 @@ WITH routes AS (
     FROM nft_transfer_payload AS t WHERE origin_chain <> target_chain AND {of(WRAPPED_NFT, "target_chain")}
     UNION ALL
     {asked(TOKEN, "t.origin_chain", "t.origin_address")}
-    FROM needed AS t ANTI JOIN {TOLD} AS told ON t.date = told.date
-    AND t.origin_chain = told.origin_chain AND t.origin_address = told.origin_address
+    FROM needed AS t ANTI JOIN {WITH_DECIMALS} AS described
+    ON {same("t", "described", "date", "origin_chain", "origin_address")}
     WHERE {of(TOKEN, "t.origin_chain")}
     UNION ALL
     {asked(NATIVE, "origin_chain", "origin_address")}

@@ -1,6 +1,6 @@
 """Enriched tables and daily figures of Wormhole days, each one query.
 
-A query reads staged tables of the days, tables of queries before it, and by the names in :data:`KNOWN` what
+A query reads staged tables of the days, tables of queries before it, and by the names in :data:`INPUTS` what
 was found out about their tokens; functions are those of :mod:`permalake.wormhole.tables.amount_queries`.
 Columns are cast to the table's contract by whoever runs the query.
 """
@@ -26,7 +26,7 @@ from permalake.wormhole.tables.chain_questions import (
 from permalake.wormhole.tables.exact_amounts import DECIMALS
 from permalake.wormhole.tables.reported_details import REPORTED
 
-METADATA, QUOTES, CHECKS, STAND_INS = "token_metadata", "quotes", "check_quotes", "stand_in_quotes"
+METADATA, QUOTES, CHECKS, FALLBACK_PRICES = "token_metadata", "quotes", "check_quotes", "fallback_prices"
 ANSWERS, LISTED, LIMITS = "known_answers", "listed_tokens", "governor_limits"
 _TOKEN_FIELDS = (("origin_chain", pa.int32()), ("origin_address", pa.string()))
 _MOMENT, _PRICE = pa.timestamp("us", tz="UTC"), pa.decimal128(38, 18)
@@ -36,7 +36,7 @@ _QUOTE = pa.schema(
         *(("price_usd", _PRICE), ("quote_time", _MOMENT), ("provider", pa.string())),
     ]
 )
-KNOWN = {
+INPUTS = {
     METADATA: pa.schema(
         [
             *(("date", pa.date32()), *_TOKEN_FIELDS, ("decimals", pa.int32())),
@@ -51,7 +51,7 @@ KNOWN = {
         ]
     ),
     CHECKS: _QUOTE,
-    STAND_INS: pa.schema(
+    FALLBACK_PRICES: pa.schema(
         [
             *(*_TOKEN_FIELDS, ("at", _MOMENT), ("stand_in", pa.string())),
             *(("stand_in_price_usd", _PRICE), ("stand_in_timestamp", _MOMENT)),
@@ -75,7 +75,7 @@ KNOWN = {
 """What queries read beside tables, with its columns.
 
 Tokens as far as their decimals, symbol and name are known; the quote of a token at a moment, or why there is
-none that counts; its cross-checking quote and stand-in price, at most one each; rows of ``chain_answers``
+none that counts; its cross-checking quote and fallback price, at most one each; rows of ``chain_answers``
 that hold an answer; tokens that the governor counts; its limits (``until``: exclusive, null while they hold).
 """
 
@@ -99,7 +99,7 @@ def enriched_tables(chains: Mapping[int, RpcChain]) -> dict[str, str]:
 
 _KEY = ("date", "row_key")
 _TOKEN = ("origin_chain", "origin_address")
-_WANTED = (*_TOKEN, "at")
+_TOKEN_MOMENT = (*_TOKEN, "at")
 _EMITTER_CHAIN = "CAST(split_part({}.row_key, ':', 1) AS INT)"
 _REASON = f"""CASE WHEN notional_usd IS NOT NULL THEN CAST(NULL AS STRING)
         WHEN token_price_usd IS NULL THEN coalesce(lack, '{NO_QUOTE}')
@@ -138,9 +138,9 @@ WITH sent AS (
         quote.reason AS lack, quote.confidence AS price_confidence, unused_price_usd, contradicting_price_usd
     FROM sent
     LEFT JOIN named ON {same("sent", "named", *_TOKEN)}
-    LEFT JOIN {QUOTES} AS quote ON {same("sent", "quote", *_WANTED)}
-    LEFT JOIN {CHECKS} AS checking ON {same("sent", "checking", *_WANTED)}
-    LEFT JOIN {STAND_INS} AS standing ON {same("sent", "standing", *_WANTED)}
+    LEFT JOIN {QUOTES} AS quote ON {same("sent", "quote", *_TOKEN_MOMENT)}
+    LEFT JOIN {CHECKS} AS checking ON {same("sent", "checking", *_TOKEN_MOMENT)}
+    LEFT JOIN {FALLBACK_PRICES} AS standing ON {same("sent", "standing", *_TOKEN_MOMENT)}
 )
 SELECT *, {_REASON.format(amount="amount")} FROM valued
 """
@@ -170,7 +170,7 @@ WITH own AS (
         price_usd AS token_price_usd, quote_time AS price_timestamp, provider AS price_source,
         {_DISTANCE.format("measured")} AS price_distance_seconds,
         symbol AS token_symbol, name AS token_name, quote.reason AS lack
-    FROM measured LEFT JOIN {QUOTES} AS quote ON {same("measured", "quote", *_WANTED)}
+    FROM measured LEFT JOIN {QUOTES} AS quote ON {same("measured", "quote", *_TOKEN_MOMENT)}
 ), known AS (
     SELECT date, row_key, units, notional_usd, token_price_usd, price_timestamp, price_source,
         price_distance_seconds, token_symbol, token_name, {_REASON.format(amount="units")}
@@ -261,7 +261,7 @@ def _chain_details(chains: Mapping[int, RpcChain]) -> str:
     source's API.
     """
     mints = ", ".join(map(str, chains_with_mints(chains)))
-    own_mint = f"CASE WHEN target_chain IN ({mints}) THEN token_id END" if mints else "CAST(NULL AS STRING)"
+    nft_mint = f"CASE WHEN target_chain IN ({mints}) THEN token_id END" if mints else "CAST(NULL AS STRING)"
     wrapped = "CAST(t.origin_chain AS STRING), t.origin_address"
 
     def answered(question: str, chain: str, subject: str) -> str:
@@ -279,7 +279,7 @@ WITH routes AS (
     JOIN token_transfer_details AS details ON {same("t", "details", *_KEY)}
     UNION ALL
     SELECT t.date, t.row_key, t.origin_chain, t.target_chain, t.target_address, symbol, name, '{WRAPPED_NFT}',
-        concat_ws(':', {wrapped}, {own_mint}),
+        concat_ws(':', {wrapped}, {nft_mint}),
         native_token(t.origin_chain,
             CASE WHEN t.origin_address = '{_SPL_COLLECTION}' THEN uint256_word(token_id)
             ELSE t.origin_address END)

@@ -9,8 +9,8 @@ from permalake.contracts.sql_text import same
 from permalake.wormhole.contracts.value_reasons import LOW_CONFIDENCE, OUTLIER
 
 TOKEN = ("origin_chain", "origin_address")
-WANTED = (*TOKEN, "at")
-WANTED_COLUMNS = 'origin_chain, origin_address, "at"'
+WANT_KEY = (*TOKEN, "at")
+WANT_COLUMNS = 'origin_chain, origin_address, "at"'
 """The same in SQL, of which ``at`` is a word."""
 WANTS, QUOTES, PRICED, CHECKING, LACKS = "wants", "offered_quotes", "priced_wants", "checking", "lacks"
 """What the queries read: distinct wanted tokens with their moments; quotes of one provider; rows of
@@ -53,13 +53,13 @@ WITH sound AS (
     WHERE coalesce(confidence, 1) >= {rules.min_confidence!r}
 ), around AS (
     SELECT wanted.*, earlier.quote_time AS earlier, later.quote_time AS later
-    FROM (SELECT DISTINCT {WANTED_COLUMNS} FROM {WANTS}) AS wanted
+    FROM (SELECT DISTINCT {WANT_COLUMNS} FROM {WANTS}) AS wanted
     ASOF LEFT JOIN {QUOTES} AS earlier
     ON {same("wanted", "earlier", *TOKEN)} AND wanted.at >= earlier.quote_time
     ASOF LEFT JOIN {QUOTES} AS later
     ON {same("wanted", "later", *TOKEN)} AND wanted.at <= later.quote_time
 ), near AS (
-    SELECT {WANTED_COLUMNS},
+    SELECT {WANT_COLUMNS},
         CASE WHEN {_is_first_nearer('"at"', "earlier", "later")} THEN earlier ELSE later END AS quote_time
     FROM around
 ), chosen AS (
@@ -83,7 +83,7 @@ WITH sound AS (
             THEN former_usd ELSE next_usd END END AS contradicting_price_usd
     FROM beside
 )
-SELECT {WANTED_COLUMNS}, price_usd, quote_time, provider, confidence, contradicting_price_usd,
+SELECT {WANT_COLUMNS}, price_usd, quote_time, provider, confidence, contradicting_price_usd,
     {_reason(rules)} AS reason
 FROM compared
 """
@@ -93,12 +93,12 @@ def compared(rules: PricesSettings) -> str:
     """Return the query of :data:`PRICED`, compared with the counting ones of :data:`CHECKING` too."""
     return f"""
 WITH checks AS (
-    SELECT {WANTED_COLUMNS}, price_usd AS check_usd FROM {CHECKING} WHERE {COUNTING}
+    SELECT {WANT_COLUMNS}, price_usd AS check_usd FROM {CHECKING} WHERE {COUNTING}
 ), both_sides AS (
     SELECT quote.* EXCLUDE (contradicting_price_usd, reason),
         coalesce(contradicting_price_usd, CASE WHEN {_differs("price_usd", "check_usd", rules)}
             THEN check_usd END) AS contradicting_price_usd
-    FROM {PRICED} AS quote LEFT JOIN checks ON {same("quote", "checks", *WANTED)}
+    FROM {PRICED} AS quote LEFT JOIN checks ON {same("quote", "checks", *WANT_KEY)}
 )
 SELECT *, {_reason(rules)} AS reason FROM both_sides
 """
@@ -107,8 +107,8 @@ SELECT *, {_reason(rules)} AS reason FROM both_sides
 def unpriced(wants: str, priced: str) -> str:
     """Return the query of wants that have no counting quote."""
     return f"""
-SELECT {", ".join(f"wanted.{name}" for name in WANTED)} FROM {wants} AS wanted
-ANTI JOIN (SELECT * FROM {priced} WHERE {COUNTING}) AS counting ON {same("wanted", "counting", *WANTED)}
+SELECT {", ".join(f"wanted.{name}" for name in WANT_KEY)} FROM {wants} AS wanted
+ANTI JOIN (SELECT * FROM {priced} WHERE {COUNTING}) AS counting ON {same("wanted", "counting", *WANT_KEY)}
 """
 
 
@@ -118,7 +118,7 @@ def quoted(wants: str) -> str:
 WITH judged AS (
     SELECT *, {COUNTING} AS counts FROM {PRICED}
 )
-SELECT {", ".join(f"wanted.{name}" for name in WANTED)},
+SELECT {", ".join(f"wanted.{name}" for name in WANT_KEY)},
     CASE WHEN counts THEN price_usd END AS price_usd,
     CASE WHEN counts THEN quote_time END AS quote_time,
     CASE WHEN counts THEN provider END AS provider,
@@ -126,7 +126,7 @@ SELECT {", ".join(f"wanted.{name}" for name in WANTED)},
     confidence, contradicting_price_usd,
     CASE WHEN NOT coalesce(counts, false) THEN coalesce(reason, lack) END AS reason
 FROM {wants} AS wanted
-LEFT JOIN judged ON {same("wanted", "judged", *WANTED)}
+LEFT JOIN judged ON {same("wanted", "judged", *WANT_KEY)}
 LEFT JOIN {LACKS} AS lacking ON {same("wanted", "lacking", *TOKEN)}
 """
 

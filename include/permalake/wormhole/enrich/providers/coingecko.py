@@ -74,12 +74,14 @@ class CoinGecko:
 
     def answers(self, asks: Iterable[Ask], fresh: bool = False) -> Iterator[PriceAnswer]:
         """Send one request per ask, or more where it is longer than CoinGecko answers by the hour."""
-        wanted = list(asks)
+        requested = list(asks)
         refused = (
-            {} if fresh or not self._refusals else self._refusals.known({a.coin for a in wanted} | {HISTORY})
+            {}
+            if fresh or not self._refusals
+            else self._refusals.refused({a.coin for a in requested} | {HISTORY})
         )
         open_asks = []
-        for ask in wanted:
+        for ask in requested:
             if ask.coin in refused:
                 yield PriceAnswer((ask,), unlisted=True, remembered=True)
             elif ask.span[0] <= int(refused.get(HISTORY, -1)):
@@ -120,7 +122,7 @@ class CoinGecko:
             answer = self._service.get(f"/coins/{place}/market_chart/range", _prices, params)
         except RequestRejectedError as rejected:
             self._rejected(rejected)
-        inside = (one for one in answer if start * 1_000_000 <= one[0] <= end * 1_000_000)
+        inside = (point for point in answer if start * 1_000_000 <= point[0] <= end * 1_000_000)
         return [Quote(coin, micros, usd(value)) for micros, value in inside]
 
     def _rejected(self, rejected: RequestRejectedError) -> NoReturn:

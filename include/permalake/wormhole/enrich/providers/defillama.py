@@ -84,11 +84,13 @@ class DefiLlama:
 
     def answers(self, asks: Iterable[Ask], fresh: bool = False) -> Iterator[PriceAnswer]:
         """Send as few requests as their length allows."""
-        wanted = list(asks)
-        refused = {} if fresh or not self._refusals else self._refusals.known({ask.coin for ask in wanted})
-        if remembered := tuple(ask for ask in wanted if ask.coin in refused):
+        requested = list(asks)
+        refused = (
+            {} if fresh or not self._refusals else self._refusals.refused({ask.coin for ask in requested})
+        )
+        if remembered := tuple(ask for ask in requested if ask.coin in refused):
             yield PriceAnswer(remembered, unlisted=True, remembered=True)
-        pieces = [piece for ask in wanted if ask.coin not in refused for piece in _pieces(ask)]
+        pieces = [piece for ask in requested if ask.coin not in refused for piece in _pieces(ask)]
         with ThreadPoolExecutor(_THREADS) as pool:
             for answers in pool.map(self._answers, list(_packed(pieces))):
                 yield from answers
@@ -99,14 +101,18 @@ class DefiLlama:
         moments: dict[str, set[int]] = defaultdict(set)
         for ask in asks:
             moments[ask.coin].update(min(moment, now) for moment in _ends(ask.span))
-        wanted = {coin: sorted(of_coin) for coin, of_coin in moments.items()}
+        moments_by_coin = {coin: sorted(of_coin) for coin, of_coin in moments.items()}
         try:
-            quotes = self._quotes(wanted)
+            quotes = self._quotes(moments_by_coin)
         except UnavailableError as error:
             return [PriceAnswer(asks, fault=str(error))]
         self._listed.update(quote.coin for quote in quotes)
-        absent = {coin for coin in wanted if coin not in self._listed}
-        answers = [PriceAnswer(told, quotes)] if (told := _of(asks, wanted.keys() - absent)) else []
+        absent = {coin for coin in moments_by_coin if coin not in self._listed}
+        answers = (
+            [PriceAnswer(of_listed, quotes)]
+            if (of_listed := _of(asks, moments_by_coin.keys() - absent))
+            else []
+        )
         if not absent:
             return answers
         try:
@@ -116,10 +122,10 @@ class DefiLlama:
         self._listed |= absent - unlisted
         if self._refusals and unlisted:
             self._refusals.note(dict.fromkeys(sorted(unlisted), "unlisted"), _UNLISTED_FOR)
-        if known := _of(asks, absent - unlisted):
-            answers.append(PriceAnswer(known))
-        if unknown := _of(asks, unlisted):
-            answers.append(PriceAnswer(unknown, unlisted=True))
+        if of_unquoted := _of(asks, absent - unlisted):
+            answers.append(PriceAnswer(of_unquoted))
+        if of_unlisted := _of(asks, unlisted):
+            answers.append(PriceAnswer(of_unlisted, unlisted=True))
         return answers
 
     def _unlisted(self, coins: list[str]) -> set[str]:
@@ -130,16 +136,16 @@ class DefiLlama:
             if rejected.status in (404, 405):
                 return set(coins)
             raise UnavailableError(f"{self.name}: HTTP {rejected.status}") from None
-        known = {name.lower() for name in records}
-        return {coin for coin in coins if coin.lower() not in known}
+        listed = {name.lower() for name in records}
+        return {coin for coin in coins if coin.lower() not in listed}
 
-    def _quotes(self, wanted: dict[str, list[int]]) -> list[Quote]:
+    def _quotes(self, moments_by_coin: dict[str, list[int]]) -> list[Quote]:
         try:
-            return self._batch(wanted) if self._batches else self._one_by_one(wanted)
+            return self._batch(moments_by_coin) if self._batches else self._by_moment(moments_by_coin)
         except RequestRejectedError as refused:
             if self._batches and refused.status in (404, 405):
                 self._batches = False
-                return self._quotes(wanted)
+                return self._quotes(moments_by_coin)
             if refused.status in (401, 402, 403):
                 self._service.give_up(
                     f"HTTP {refused.status}; set PERMALAKE_PRICES__API_KEY to a key that it takes"
@@ -148,20 +154,20 @@ class DefiLlama:
                 self._service.give_up(f"HTTP {refused.status}; check prices.url")
             raise UnavailableError(f"{self.name}: HTTP {refused.status}") from None
 
-    def _batch(self, wanted: dict[str, list[int]]) -> list[Quote]:
-        params = {"coins": json.dumps(wanted, separators=(",", ":")), **self._width}
-        return _chosen(wanted, self._service.get("/batchHistorical", _records, params))
+    def _batch(self, moments_by_coin: dict[str, list[int]]) -> list[Quote]:
+        params = {"coins": json.dumps(moments_by_coin, separators=(",", ":")), **self._width}
+        return _chosen(moments_by_coin, self._service.get("/batchHistorical", _records, params))
 
-    def _one_by_one(self, wanted: dict[str, list[int]]) -> list[Quote]:
+    def _by_moment(self, moments_by_coin: dict[str, list[int]]) -> list[Quote]:
         coins: dict[int, list[str]] = defaultdict(list)
-        for coin, moments in wanted.items():
+        for coin, moments in moments_by_coin.items():
             for moment in moments:
                 coins[moment].append(coin)
         quotes: set[Quote] = set()
         for moment, of_moment in sorted(coins.items()):
             path = f"/prices/historical/{moment}/{quote(','.join(of_moment), safe=':,')}"
             quotes.update(_chosen(of_moment, self._service.get(path, _single, self._width)))
-        return sorted(quotes, key=lambda one: (one.coin, one.micros))
+        return sorted(quotes, key=lambda quote: (quote.coin, quote.micros))
 
 
 def open_provider(context: ProviderContext) -> PriceProvider:

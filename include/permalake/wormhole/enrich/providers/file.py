@@ -69,12 +69,12 @@ class FilePrices:
         """Return quotes of the wanted tokens that lie within reach of any wanted time."""
         if self.path is None:
             return QUOTE.empty_table()
-        wanted = table(runner.results({SPANS: spans(WANTS)}, {SPANS: SPAN}, {WANTS: wants})[SPANS])
-        days = days_within_reach(wanted, self.window_hours)
+        want_spans = table(runner.results({SPANS: spans(WANTS)}, {SPANS: SPAN}, {WANTS: wants})[SPANS])
+        days = days_within_reach(want_spans, self.window_hours)
         read = self._read(runner, self.path, days)
         if days is None:
             return QUOTE.empty_table()
-        given: dict[str, Relation] = {SPANS: wanted, _READ: read}
+        given: dict[str, Relation] = {SPANS: want_spans, _READ: read}
         if self.cache is None:
             queries = {_NEAR: self._near(), _CHOSEN: _priced(f"SELECT * FROM {_NEAR}")}
             return runner.results(queries, {_CHOSEN: QUOTE}, given)[_CHOSEN]

@@ -1,4 +1,4 @@
-"""Stand-in prices: dollars for stablecoins that keep their peg, quotes of wrapped assets, else nothing."""
+"""Fallback prices: dollars for stablecoins that keep their peg, quotes of wrapped assets, else nothing."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from decimal import Decimal
 import pytest
 
 from permalake.config.services import PricesSettings
+from permalake.wormhole.enrich.fallback_prices import fallback_prices
 from permalake.wormhole.enrich.providers.file import FilePrices
-from permalake.wormhole.enrich.stand_ins import stand_ins
 from permalake.wormhole.reference import load_reference
 from support.quotes import LOCAL, wants
 
@@ -49,7 +49,7 @@ def prices(tmp_path_factory):
 
 
 def told(reference, prices, *moments):
-    found = stand_ins(LOCAL, reference, [prices], wants(*moments), PricesSettings())
+    found = fallback_prices(LOCAL, reference, [prices], wants(*moments), PricesSettings())
     quotes = found.quotes.to_pylist() if found.quotes else []
     return {
         (row["origin_address"], row["at"]): tuple(row.values())[3:] for row in found.prices.to_pylist()

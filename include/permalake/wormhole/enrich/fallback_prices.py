@@ -1,7 +1,7 @@
-"""Stand-in prices: a dollar for a stablecoin, the wrapped asset's quote for what wraps it.
+"""Fallback prices: a dollar for a stablecoin, the wrapped asset's quote for what wraps it.
 
-They never become ``token_price_usd``: a peg may be lost and a bridge robbed. They fill columns of their own,
-for transfers that have no quote, with the coins of the reference data's ``stand_ins.csv``.
+They never become ``token_price_usd``: a peg may be lost and a bridge robbed. They fill ``stand_in`` and the
+columns with it, for transfers that have no quote, with the coins of the reference data's ``stand_ins.csv``.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from permalake.pipeline.relations import QueryRunner, count
 from permalake.wormhole.enrich import price_providers
 from permalake.wormhole.enrich.price_providers import PriceProvider
 from permalake.wormhole.reference import DOLLAR, Reference
-from permalake.wormhole.tables.enriched_tables import KNOWN, STAND_INS
+from permalake.wormhole.tables.enriched_tables import FALLBACK_PRICES, INPUTS
 from permalake.wormhole.tables.nearest_quotes import (
     COUNTING,
     PRICED,
     TOKEN,
     WANT,
-    WANTED_COLUMNS,
+    WANT_COLUMNS,
     WANTS,
 )
 
 _ASSET = ("asset_chain", "asset_address")
-_KNOWN = pa.schema(
+_ROW = pa.schema(
     [
         (TOKEN[0], pa.int32()),
         (TOKEN[1], pa.string()),
@@ -40,10 +40,10 @@ _KNOWN = pa.schema(
         (_ASSET[1], pa.string()),
     ]
 )
-PRICE = KNOWN[STAND_INS]
-"""Columns of stand-in prices; ``stand_in_timestamp`` is null for a dollar."""
+PRICE = INPUTS[FALLBACK_PRICES]
+"""Columns of fallback prices; ``stand_in_timestamp`` is null for a dollar."""
 _WRAPPED = pa.schema([*WANT, ("stand_in", pa.string()), (_ASSET[0], pa.int32()), (_ASSET[1], pa.string())])
-_PRICE_COLUMNS = f"{WANTED_COLUMNS}, stand_in, stand_in_price_usd, stand_in_timestamp"
+_PRICE_COLUMNS = f"{WANT_COLUMNS}, stand_in, stand_in_price_usd, stand_in_timestamp"
 _REFERENCE, _OPEN, _DOLLARS, _WRAPPING, _ASSETS, _PRICES = (
     *("tokens_with_stand_in", "open_wants", "dollars", "wrapping_wants", "asset_wants", "stand_in_prices"),
 )
@@ -54,7 +54,7 @@ FROM {WANTS} AS wanted JOIN {_REFERENCE} AS listed ON {same("wanted", "listed", 
 WHERE until IS NULL OR CAST("at" AS DATE) < until
 """,
     _DOLLARS: f"""
-SELECT {WANTED_COLUMNS}, stand_in, CAST(1 AS DECIMAL(38, 18)) AS stand_in_price_usd,
+SELECT {WANT_COLUMNS}, stand_in, CAST(1 AS DECIMAL(38, 18)) AS stand_in_price_usd,
     CAST(NULL AS TIMESTAMP) AS stand_in_timestamp
 FROM {_OPEN} WHERE stand_in = '{DOLLAR}'
 """,
@@ -82,7 +82,7 @@ SELECT {_PRICE_COLUMNS} FROM of_assets
 """
 
 
-class StandIns(NamedTuple):
+class FallbackPrices(NamedTuple):
     """The prices of unpriced wants (:data:`PRICE`), at most one each, and the quotes that they are made of.
 
     ``quotes``: as of :func:`price_providers.priced`; None if no quote was wanted.
@@ -92,33 +92,33 @@ class StandIns(NamedTuple):
     quotes: Relation | None
 
 
-def stand_ins(
+def fallback_prices(
     runner: QueryRunner,
     reference: Reference,
     providers: Sequence[PriceProvider],
     unpriced: Relation,
     rules: PricesSettings,
-) -> StandIns:
-    """Return stand-in prices of the distinct wants in ``unpriced``."""
+) -> FallbackPrices:
+    """Return fallback prices of the distinct wants in ``unpriced``."""
     schemas = {_DOLLARS: PRICE, _WRAPPING: _WRAPPED, _ASSETS: WANT}
-    given = {WANTS: unpriced, _REFERENCE: _known(reference)}
+    given = {WANTS: unpriced, _REFERENCE: _reference_table(reference)}
     results = runner.results(_QUERIES, schemas, given)
     if not count(results[_ASSETS]):
-        return StandIns(results[_DOLLARS], None)
+        return FallbackPrices(results[_DOLLARS], None)
     quotes = price_providers.priced(runner, providers, results[_ASSETS], rules)
     given = {_DOLLARS: results[_DOLLARS], _WRAPPING: results[_WRAPPING], PRICED: quotes}
-    return StandIns(runner.results({_PRICES: _ALL}, {_PRICES: PRICE}, given)[_PRICES], quotes)
+    return FallbackPrices(runner.results({_PRICES: _ALL}, {_PRICES: PRICE}, given)[_PRICES], quotes)
 
 
-def _known(reference: Reference) -> pa.Table:
+def _reference_table(reference: Reference) -> pa.Table:
     """Return a row per token with a stand-in, and per token of the asset that it wraps."""
     by_coin: dict[str, list[tuple[int, str]]] = {}
     for token_id, token in sorted(reference.tokens.items()):
         if token.coingecko_id and token_id not in reference.denied:
             by_coin.setdefault(token.coingecko_id, []).append(token_id)
     rows: list[tuple[int, str, str, date | None, int | None, str | None]] = []
-    for coin, (asset, until) in reference.stand_ins.items():
+    for coin, (asset, until) in reference.fallback_assets.items():
         none: list[tuple[int | None, str | None]] = [(None, None)]
         assets = none if asset == DOLLAR else by_coin.get(asset, [])
         rows += [(*token_id, asset, until, *of) for token_id in by_coin.get(coin, []) for of in assets]
-    return pa.Table.from_pylist([dict(zip(_KNOWN.names, row, strict=True)) for row in rows], schema=_KNOWN)
+    return pa.Table.from_pylist([dict(zip(_ROW.names, row, strict=True)) for row in rows], schema=_ROW)
