@@ -33,7 +33,8 @@ KEPT = {
 }
 """Screenshots that belong into the documentation."""
 _DEAREST = """
-SELECT row_key, token_chain, token_address, sender_address, emitter_chain, target_chain
+SELECT row_key, origin_chain, origin_address, sender_address,
+    token_transfer_payload.target_chain
 FROM wormhole.token_transfer_payload JOIN wormhole.token_transfer_details USING (row_key)
 JOIN wormhole.chain_details USING (row_key) SEMI JOIN wormhole.redemptions USING (row_key)
 WHERE token_transfer_payload.date < DATE '2100-01-01' AND sender_address IS NOT NULL
@@ -73,12 +74,13 @@ def story(address: str) -> dict[str, str]:
     """Return the pages of one transfer, from its message to its redemption, and of what it leads to."""
     asked = httpx.get(f"{address}/api/sql/v1", params={"sql": _DEAREST}, timeout=60)
     [transfer] = asked.raise_for_status().json()["items"]
+    source, target = transfer["row_key"].split(":")[0], transfer["target_chain"]
     days = "?start=2025-01-01&end=2025-12-31"
     return {
         "19-a-transfer": f"/wormhole/vaa/{transfer['row_key'].replace(':', '/')}",
-        "20-its-token": f"/wormhole/token/{transfer['token_chain']}/{transfer['token_address']}{days}",
+        "20-its-token": f"/wormhole/token/{transfer['origin_chain']}/{transfer['origin_address']}{days}",
         "21-its-sender": f"/wormhole/address/{transfer['sender_address']}{days}",
-        "22-its-corridor": f"/wormhole/corridor/{transfer['emitter_chain']}/{transfer['target_chain']}{days}",
+        "22-its-corridor": f"/wormhole/corridor/{source}/{target}{days}",
     }
 
 

@@ -16,6 +16,7 @@ from permalake.contracts import QUARANTINE
 from permalake.domains import domain_of
 from permalake.errors import PermalakeError
 from permalake.lake import DayStatus
+from permalake.lake.leases import DAYS
 from permalake.lake.serving import Scan as Days
 from permalake.lake.status import networks_with_days, published_again, status
 from permalake.transparency import corrections
@@ -85,10 +86,12 @@ def changes(request: Request, query: Annotated[ChangesOptions, Query()]) -> Resp
         {"number": row["id"], "time": row["published_at"], "kind": row["kind"], "before": _before(rows, at)}
         for at, row in enumerate(rows)
     ]
+    # Who names none wants to see what changed of the day, not of the sums that run on over it.
+    choice = sorted(listed, key=lambda publication: publication["kind"] != DAYS)
     chosen = next(
         (
             publication
-            for publication in listed
+            for publication in choice
             if publication["before"] and query.publication in (None, publication["number"])
         ),
         None,
