@@ -89,7 +89,7 @@ def _reused_memory() -> Iterator[None]:
     """Let Arrow take memory from the C library while rows are hashed.
 
     It hands the memory of one batch to the next; Arrow's own allocator asks the kernel for fresh pages, which
-    costs an eighth of the digest's processor time.
+    costs twice the time in the kernel.
     """
     before = pa.default_memory_pool()
     pa.set_memory_pool(pa.system_memory_pool())
