@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from bench.live import lag_figure
 from bench.machine import say, watch
 from bench.simulated import COMMAND, simulated
 from permalake.config import load_settings
@@ -93,8 +94,8 @@ def run(seconds: float = 120.0, rate: float = 50.0) -> list[dict]:
     say(f"live iota: {len(lags)} milestones at {rate:g} messages/s: lag {half:.1f} s, p99 {most:.1f} s")
     counted = len(lags) * SECONDS_A_MILESTONE * rate
     return [
-        _figure(f"a milestone until readers see it, at {rate:g} messages/s: median", half),
-        _figure(f"a milestone until readers see it, at {rate:g} messages/s: p99", most),
+        lag_figure(f"a milestone until readers see it, at {rate:g} messages/s: median", half, TARGET_SECONDS),
+        lag_figure(f"a milestone until readers see it, at {rate:g} messages/s: p99", most, TARGET_SECONDS),
         {
             "name": f"processor time of a message in the live head, at {rate:g}/s",
             "unit": "ms (less is better)",
@@ -109,17 +110,6 @@ def run(seconds: float = 120.0, rate: float = 50.0) -> list[dict]:
             "ours": round(writes / messages, 2),
         },
     ]
-
-
-def _figure(name: str, lag: float) -> dict:
-    return {
-        "name": name,
-        "unit": "s (less is better)",
-        "ours": round(lag, 2),
-        "peer": TARGET_SECONDS,
-        "peer_name": "the target",
-        "ratio": round(TARGET_SECONDS / lag, 2),
-    }
 
 
 class _Node:
