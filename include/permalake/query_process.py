@@ -33,7 +33,9 @@ _GRACE = 3.0
 _RESULT, _THREAD = 256 << 20, 24 << 20
 # What a query loads, and the process at the side of a server has loaded before.
 _LOADED = [
-    "permalake.cli.main",  # the main module of a server, which multiprocessing runs again in each process
+    # What the main module of a server loads: multiprocessing runs it again in each process. Were the module
+    # itself loaded before, Python would warn of it in the middle of a user's line.
+    "typer",
     "sqlalchemy.dialects.sqlite",
     "permalake.lake.query",
     "permalake.lake.counts",
