@@ -35,4 +35,4 @@ class MadeTables:
 def _target(name, folder):
     contract = IOTA_TABLES[name]
     schema = contract.iceberg.model_dump_json()
-    return FileTarget(name, f"{folder}/{name}", schema, PROPERTIES, 0, contract.sort)
+    return FileTarget(name, f"{folder}/{name}", schema, PROPERTIES, 0, contract.order)

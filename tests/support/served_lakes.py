@@ -78,7 +78,7 @@ def rows_of(protocol: str, contract: Table) -> list[dict[str, Any]]:
         typed.append(
             {column.name: typed_value(column.type, told.get(column.name)) for column in contract.columns}
         )
-    return sorted(typed, key=lambda row: [str(row["date"]), *(row[name] for name in contract.sort)])
+    return sorted(typed, key=lambda row: [str(row["date"]), *(row[name] for name in contract.order)])
 
 
 def typed_value(kind: str, value: Any) -> Any:

@@ -41,8 +41,8 @@ def table_page(table: Table | LakeView) -> str:
         lines += [f"- {table.note}"]
     else:
         lines += [f"- Key: {', '.join(f'`{k}`' for k in table.key)}", "- Partition: `date`"]
-    if isinstance(table, Table) and table.sort:
-        order = ", ".join(f"`{name}`" for name in table.sort)
+    if isinstance(table, Table):
+        order = ", ".join(f"`{name}`" for name in table.order)
         lines += [f"- Order in files: {order}; row groups of {table.row_group_bytes >> 20} MiB"]
     if isinstance(table, Table) and table.lookups:
         lines += [f"- Single rows are looked up by {', '.join(f'`{name}`' for name in table.lookups)}"]

@@ -88,7 +88,7 @@ class Table:
 
     Attributes:
         key: Columns that identify a row within the table.
-        sort: Order of rows inside a day's files.
+        sort: What rows are sorted by first; see :attr:`order`.
         time_column: Column with the time of the row's milestone (``timestamptz``, or ``long`` in unix
             seconds); ``date`` is its UTC date.
         first_value: Columns that hold a clock and keep their first value when a day is rebuilt.
@@ -124,6 +124,14 @@ class Table:
         if any(column.name == "date" for column in self.body):
             return self.body
         return (*self.body, Column("date", "date", self.date_doc))
+
+    @cached_property
+    def order(self) -> tuple[str, ...]:
+        """The columns that sort a day's rows, in its files and for its digest: ``sort``, then the key's rest.
+
+        No two rows agree in them.
+        """
+        return (*self.sort, *(name for name in self.key if name not in self.sort))
 
     @cached_property
     def names(self) -> tuple[str, ...]:

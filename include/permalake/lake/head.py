@@ -86,7 +86,7 @@ class Head:
         """Return what tasks need to write files of the tables."""
         by_table = self.locations()
         return [
-            FileTarget.of(open_table(by_table[name]), name, contract.sort)
+            FileTarget.of(open_table(by_table[name]), name, contract.order)
             for name, contract in self.contracts.items()
         ]
 
@@ -105,7 +105,7 @@ class Head:
         if not rows.num_rows:
             return []
         contract = self.contracts[name]
-        target = FileTarget.of(open_table(self.locations()[name]), name, contract.sort)
+        target = FileTarget.of(open_table(self.locations()[name]), name, contract.order)
         written = TaskFiles([target], object_storage.file_io())
         written.add(name, target.checked(rows))
         return written.complete()

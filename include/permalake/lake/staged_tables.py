@@ -62,7 +62,7 @@ class OpenStaging(StagedTables):
         """Return what tasks need to write files of some staged tables themselves."""
         held = self._held.locations()
         return [
-            FileTarget.of(open_table(held[contract.name]), contract.name, contract.sort)
+            FileTarget.of(open_table(held[contract.name]), contract.name, contract.order)
             for contract in contracts
         ]
 

@@ -49,7 +49,7 @@ def shape(frame: DataFrame, contract: Table, without: tuple[str, ...] = ()) -> D
 
 def arrange(frame: DataFrame, contract: Table) -> DataFrame:
     """Gather rows by day in few full files, sorted as the contract has it."""
-    return _gathered(frame).sortWithinPartitions("date", *[name for name in contract.sort if name != "date"])
+    return _gathered(frame).sortWithinPartitions("date", *[name for name in contract.order if name != "date"])
 
 
 def _gathered(frame: DataFrame) -> DataFrame:

@@ -8,7 +8,7 @@ that failed, and maintenance removes them.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date
@@ -32,6 +32,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table as IcebergTable
 from pyiceberg.typedef import Record
 
+from permalake.arrays.order import sorted_rows
 from permalake.config import Settings
 from permalake.errors import PermalakeError
 from permalake.lake.catalog import open_catalog
@@ -53,7 +54,7 @@ _BOUNDS = ("lower_bounds", "upper_bounds")
 class FileTarget:
     """A staged table, as far as a task needs it to write its files. It can be sent to a task.
 
-    ``schema`` is the Iceberg schema as JSON; ``sort`` the order of rows within a day.
+    ``schema`` is the Iceberg schema as JSON; ``order`` the columns that sort a day's rows.
     """
 
     table: str
@@ -61,10 +62,10 @@ class FileTarget:
     schema: str
     properties: Mapping[str, str]
     spec_id: int
-    sort: tuple[str, ...]
+    order: tuple[str, ...]
 
     @classmethod
-    def of(cls, table: IcebergTable, name: str, sort: tuple[str, ...]) -> Self:
+    def of(cls, table: IcebergTable, name: str, order: tuple[str, ...]) -> Self:
         """Return the target that stands for an Iceberg table."""
         return cls(
             name,
@@ -72,7 +73,7 @@ class FileTarget:
             table.schema().model_dump_json(),
             dict(table.properties),
             table.spec().spec_id,
-            sort,
+            order,
         )
 
     @property
@@ -282,7 +283,7 @@ class _OpenFile:
             self._flush()
 
     def _flush(self) -> None:
-        self._writer.write(_sorted(pa.concat_tables(self._held), self._target.sort))
+        self._writer.write(sorted_rows(pa.concat_tables(self._held), self._target.order))
         self._held, self._bytes = [], 0
 
     def close(self) -> WrittenFile:
@@ -299,16 +300,6 @@ class _OpenFile:
             **{name: {at: value.hex() for at, value in statistics[name].items()} for name in _BOUNDS},
         }
         return WrittenFile(self._target.table, self._day, facts)
-
-
-def _sorted(rows: pa.Table, names: Sequence[str]) -> pa.Table:
-    if not names:
-        return rows
-    keys = rows.select(names).combine_chunks()
-    order = pc.sort_indices(keys, sort_keys=[(name, "ascending") for name in names])
-    # Rows mostly come in order, and to pick them costs more than to find that out.
-    place = order.to_numpy()
-    return rows if (place[1:] > place[:-1]).all() else rows.take(order)
 
 
 def _as(rows: pa.Table, field: pa.Field) -> pa.ChunkedArray:

@@ -171,4 +171,4 @@ def ordered(name: str, contract: Table, of_days: str = "") -> str:
     ``of_days``: name of a table whose dates alone count.
     """
     kept = f" SEMI JOIN {of_days} AS kept ON {name}.date = kept.date" if of_days else ""
-    return f"SELECT * FROM {name}{kept} ORDER BY {', '.join(('date', *contract.sort))}"
+    return f"SELECT * FROM {name}{kept} ORDER BY {', '.join(dict.fromkeys(('date', *contract.order)))}"

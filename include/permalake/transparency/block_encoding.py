@@ -15,10 +15,7 @@ BLOCK_ROWS = 256
 
 def encode_block(block: pa.Table, columns: Sequence[tuple[str, str]]) -> bytes:
     """Return the bytes of one block: the number of rows, then each column's presence and values."""
-    prepared = [_Encoded(block[name].combine_chunks(), kind) for name, kind in columns]
-    return b"".join(
-        [_count(len(block)), *(part for column in prepared for part in column.parts(0, len(block)))]
-    )
+    return _bytes_of(_encoded(block, columns), 0, len(block))
 
 
 def whole_blocks(batches: Iterator[pa.Table]) -> Iterator[pa.Table]:
@@ -36,28 +33,27 @@ def whole_blocks(batches: Iterator[pa.Table]) -> Iterator[pa.Table]:
 
 def leaf_hashes(rows: pa.Table, columns: Sequence[tuple[str, str]]) -> Iterator[bytes]:
     """Yield the leaf's hash of each block of rows that begin with a block."""
-    encoded = [_Encoded(rows[name].combine_chunks(), kind) for name, kind in columns]
+    encoded = _encoded(rows, columns)
     for start in range(0, len(rows), BLOCK_ROWS):
         end = min(start + BLOCK_ROWS, len(rows))
-        leaf = sha256(b"\0")
-        leaf.update(_count(end - start))
-        for column in encoded:
-            for part in column.parts(start, end):
-                leaf.update(part)
-        yield leaf.digest()
+        yield sha256(_bytes_of(encoded, start, end, b"\0")).digest()
 
 
-def _count(rows: int) -> bytes:
-    return rows.to_bytes(4, "little")
+def _encoded(rows: pa.Table, columns: Sequence[tuple[str, str]]) -> list[_Encoded]:
+    return [_Encoded(rows[name].combine_chunks(), kind) for name, kind in columns]
+
+
+def _bytes_of(columns: Sequence[_Encoded], start: int, end: int, before: bytes = b"") -> bytes:
+    """Return the bytes of rows start..end (exclusive) as one block, behind those of ``before``."""
+    count = (end - start).to_bytes(4, "little")
+    return b"".join([before, count, *(part for column in columns for part in column.parts(start, end))])
 
 
 class _Encoded:
     """A column whose rows can be cut out as bytes without looking at single values."""
 
     def __init__(self, values: pa.Array, kind: str) -> None:
-        self._present = np.ascontiguousarray(
-            pc.is_valid(values).to_numpy(zero_copy_only=False), dtype=np.uint8
-        ).data
+        self._present = _presence(values).data
         self._data: memoryview | bytes
         self._lengths: memoryview | None = None
         self._ends: np.ndarray[Any, np.dtype[np.int64]] | None = None
@@ -91,6 +87,13 @@ class _Encoded:
         else:
             yield self._lengths[start:end]
             yield self._data[self._ends[start] : self._ends[end]]
+
+
+def _presence(values: pa.Array) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """Return of each row 1 where it has a value, 0 for null."""
+    if not values.null_count:
+        return np.ones(len(values), np.uint8)
+    return np.ascontiguousarray(pc.is_valid(values).to_numpy(zero_copy_only=False), np.uint8)
 
 
 def _integers(values: pa.Array) -> pa.Array:

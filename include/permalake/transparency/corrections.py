@@ -20,7 +20,6 @@ from permalake.lake.state import publication_tables, publications
 from permalake.transparency.digest import counted_columns
 from permalake.transparency.feed import KINDS_WITH_DAYS
 from permalake.transparency.row_differences import key_text, place, value_text
-from permalake.transparency.row_order import order_of
 
 MOST_ROWS = 100_000
 """Rows of a table's day, of either publication, that are compared."""
@@ -102,7 +101,7 @@ def table_correction(before: ds.Dataset, after: ds.Dataset, table: Table) -> Tab
     key = [name for name in table.key if name in names] or names
     listed = ", ".join(f'"{name}"' for name in names)
     same = alike("gone", "made", *(identifier(name) for name in key))
-    order = ", ".join(f'"{name}" ASC NULLS FIRST' for name in dict.fromkeys((*order_of(table), *key)))
+    order = ", ".join(f'"{name}" ASC NULLS FIRST' for name in dict.fromkeys((*table.order, *key)))
     with duckdb.connect() as connection:
         connection.execute(f"SET TimeZone = 'UTC'; SET memory_limit = '{_MEMORY}'; SET threads = 1")
         for name, rows in zip(_SIDES, (before, after), strict=True):
@@ -141,7 +140,7 @@ def _first(
     pairs: dict[tuple[Any, ...], dict[int, Mapping[str, Any]]] = {}
     for row in rows:
         pairs.setdefault(tuple(row[name] for name in key), {})[row["_side"]] = row
-    ordered = sorted(pairs.values(), key=lambda pair: place(next(iter(pair.values())), order_of(table)))
+    ordered = sorted(pairs.values(), key=lambda pair: place(next(iter(pair.values())), table.order))
     return tuple(_in_words(pair, table) for pair in ordered[:MOST_SHOWN])
 
 

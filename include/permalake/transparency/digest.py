@@ -21,7 +21,7 @@ from permalake.contracts import Table
 from permalake.transparency import merkle
 from permalake.transparency.block_encoding import BLOCK_ROWS, encode_block, leaf_hashes, whole_blocks
 from permalake.transparency.documents import DigestParts, SignedDigest
-from permalake.transparency.row_order import order_of, over_ordered
+from permalake.transparency.row_order import over_ordered
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def counted_columns(contract: Table) -> tuple[tuple[str, str], ...]:
 
 def table_digest(rows: ds.Dataset, contract: Table) -> TableDigest:
     """Return the digest of one day's rows of a table."""
-    columns, order = counted_columns(contract), order_of(contract)
+    columns, order = counted_columns(contract), contract.order
 
     def digest(batches: Iterator[pa.Table]) -> TableDigest:
         leaves: list[bytes] = []
@@ -123,7 +123,7 @@ def placed_row(rows: ds.Dataset, contract: Table, key: Mapping[str, Any]) -> Pla
 
     All rows of the day are read and hashed.
     """
-    columns, order = counted_columns(contract), order_of(contract)
+    columns, order = counted_columns(contract), contract.order
     names = [name for name, _ in columns]
     return over_ordered(rows, names, order, lambda batches: _placed(batches, columns, order, key))
 

@@ -20,7 +20,6 @@ from permalake.transparency.documents import Manifest, SignedTable
 from permalake.transparency.log import Entry
 from permalake.transparency.notes import InvalidNoteError, VerifierKey
 from permalake.transparency.places import open_place
-from permalake.transparency.row_order import order_of
 from permalake.transparency.seen import remember
 from permalake.transparency.verify import Checked, open_checked
 
@@ -137,6 +136,6 @@ def _is_whole(manifest: Manifest) -> bool:
 
 def check_columns(table: Table, said: SignedTable, where: str) -> None:
     """Check that a manifest speaks of the columns that this version has."""
-    stated = [list(column) for column in counted_columns(table)], list(order_of(table))
+    stated = [list(column) for column in counted_columns(table)], list(table.order)
     if stated != (said["columns"], said["order"]):
         raise PermalakeError(f"{where}: it has the columns of another version of Permalake; use that one")

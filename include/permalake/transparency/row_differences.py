@@ -10,7 +10,6 @@ import pyarrow.dataset as ds
 
 from permalake.contracts import Table
 from permalake.transparency.digest import counted_columns
-from permalake.transparency.row_order import order_of
 
 _LONGEST = 80
 Row = Mapping[str, Any]
@@ -22,7 +21,7 @@ def differing_rows(version: ds.Dataset, other: ds.Dataset, table: Table) -> tupl
     Both where the same key has other values; None on the side that lacks the row.
     """
     names = [name for name, _ in counted_columns(table)]
-    order = order_of(table)
+    order = table.order
     listed = ", ".join(f'"{name}"' for name in names)
     by = ", ".join(f'"{name}" ASC NULLS FIRST' for name in order)
     with duckdb.connect() as connection:
@@ -43,7 +42,7 @@ def differing_rows(version: ds.Dataset, other: ds.Dataset, table: Table) -> tupl
 
 def key_text(row: Row, table: Table) -> str:
     """Return the values that order a row, in words."""
-    return ", ".join(f"{name} {value_text(row[name])}" for name in order_of(table))
+    return ", ".join(f"{name} {value_text(row[name])}" for name in table.order)
 
 
 def value_text(value: object) -> str:

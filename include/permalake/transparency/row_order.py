@@ -1,7 +1,7 @@
 """The canonical order of a table's rows of one day, whatever files hold them and in whatever order.
 
-Files that are sorted by the first column of the order, as the lake's large ones are, are merged as they are
-read; DuckDB sorts others.
+A few rows are sorted in memory. More are merged as they are read, from files that are sorted as the lake
+sorts them, or at least by the first column of the order; DuckDB sorts others.
 """
 
 from __future__ import annotations
@@ -13,18 +13,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from permalake.arrays.order import sorted_rows
 from permalake.contracts import Table
 from permalake.transparency.block_encoding import BLOCK_ROWS
 
 _BATCH_ROWS = 64 * BLOCK_ROWS
+_FEW = 1 << 15
+"""Rows that are sorted at once."""
 _MOST_HELD = 256 << 20
 """Bytes of rows that are held while files are merged."""
 _Result = TypeVar("_Result")
-
-
-def order_of(contract: Table) -> tuple[str, ...]:
-    """Return the columns that sort rows: the contract's order, made unique by the rest of the key."""
-    return (*contract.sort, *(name for name in contract.key if name not in contract.sort))
 
 
 def over_ordered(
@@ -37,6 +35,8 @@ def over_ordered(
 
     It is called a second time where files turn out not to be sorted.
     """
+    if rows.count_rows() <= _FEW:
+        return consume(_sorted_at_once(rows, columns, order))
     try:
         return consume(_merged(rows, columns, order))
     except _NotInOrderError:
@@ -48,8 +48,11 @@ def ordered_rows(rows: ds.Dataset, contract: Table, columns: Sequence[str]) -> I
 
     The columns of the order come along.
     """
-    order = order_of(contract)
+    order = contract.order
     names = list(dict.fromkeys([*columns, *order]))
+    if rows.count_rows() <= _FEW:
+        yield from _sorted_at_once(rows, names, order)
+        return
     try:
         for _ in _merged(rows, list(order), order):
             pass
@@ -129,8 +132,8 @@ def _merged(rows: ds.Dataset, columns: list[str], order: Sequence[str]) -> Itera
         bound = min([*ends, *(first for first, _ in waiting[-1:])], default=None)
         if parts := [part for file in files for part in file.before(bound)]:
             window = pa.concat_tables(parts)
-            if len(parts) > 1 or not _is_rising(window, order, last):
-                window = _window_sorted(window, order)
+            if not _is_rising(window, order, last):
+                window = sorted_rows(window, order)
                 if not _is_rising(window, order, last):
                     raise _NotInOrderError
             last = window.select(list(order)).slice(len(window) - 1)
@@ -173,11 +176,6 @@ def _stated_least(fragment: Any, lead: str) -> Any:
     return min(stated) if is_known else None
 
 
-def _window_sorted(window: pa.Table, order: Sequence[str]) -> pa.Table:
-    rows = window.combine_chunks()
-    return rows.take(pc.sort_indices(rows, sort_keys=[(name, "ascending", "at_start") for name in order]))
-
-
 def _is_rising(window: pa.Table, order: Sequence[str], last: pa.Table | None) -> bool:
     """Return whether each row's key is greater than the one before, the first one's than that of ``last``.
 
@@ -198,6 +196,11 @@ def _is_rising(window: pa.Table, order: Sequence[str], last: pa.Table | None) ->
         if pc.any(pc.and_not(tied, pc.equal(before, after))).as_py():
             return False
     return False
+
+
+def _sorted_at_once(rows: ds.Dataset, columns: list[str], order: Sequence[str]) -> Iterator[pa.Table]:
+    if len(table := rows.to_table(columns)):
+        yield sorted_rows(table, order)
 
 
 def _sorted(rows: ds.Dataset, columns: list[str], order: Sequence[str]) -> Iterator[pa.Table]:

@@ -21,7 +21,6 @@ from permalake.transparency.documents import Evidence, Manifest, SignedTable
 from permalake.transparency.log import CHECKPOINT, PUBLIC_KEY, Entry, InvalidLogError, SignedLog, read_log
 from permalake.transparency.manifest import Rows
 from permalake.transparency.notes import VerifierKey
-from permalake.transparency.row_order import order_of
 from permalake.transparency.seen import SeenLog, check_consistent, remember, seen_logs
 
 
@@ -209,7 +208,7 @@ def _raw_rows(
 
 def _check_table(rows: ds.Dataset, entry: Entry, table: Table, said: SignedTable) -> None:
     where = f"{entry.network}.{table.name} of {entry.date}"
-    stated = [list(column) for column in counted_columns(table)], list(order_of(table))
+    stated = [list(column) for column in counted_columns(table)], list(table.order)
     if stated != (said["columns"], said["order"]):
         raise DamagedCopyError(
             f"{where}: its manifest has the columns of another version of Permalake; check it with that one"

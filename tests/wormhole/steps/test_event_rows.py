@@ -48,7 +48,7 @@ def candidates():
 
 
 TARGETS = {
-    name: FileTarget(name, "nowhere", table.iceberg.model_dump_json(), {}, 0, table.sort)
+    name: FileTarget(name, "nowhere", table.iceberg.model_dump_json(), {}, 0, table.order)
     for name, table in EVENT_TABLES.items()
 }
 

@@ -100,7 +100,7 @@ def _rewrite(spark: SparkSession, name: str, contract: Table, days: list[date], 
     from pyspark.sql import functions as f
 
     here = f.col("date").isin(days)
-    order = [column for column in contract.sort if column != "date"]
+    order = [column for column in contract.order if column != "date"]
     rows = spark.read.table(name).where(here)
     spread = rows.repartition("date") if parts == 1 else _ranges(rows, parts, order)
     spread.sortWithinPartitions("date", *order).writeTo(name).overwrite(here)
