@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from urllib.parse import parse_qsl, urlencode
 
 import httpx
 import pytest
@@ -235,3 +236,34 @@ def test_print_has_whole_tables(site, pages, browser) -> None:
         assert browser.evaluate(CUT) == 0
     finally:
         browser.call("Emulation.setEmulatedMedia", media="")
+
+
+SORT_BY = """
+(() => {
+  const choice = document.getElementById('sort');
+  choice.value = %s;
+  choice.form.requestSubmit();
+})()
+"""
+
+
+def test_a_list_is_sorted_on_a_phone_without_heads(site, pages, browser) -> None:
+    """The choice stands where the heads are hidden, and keeps what else the link says."""
+    asked = {"start": "2000-01-01", "end": "2999-01-01", "sort": "-usd", "chain": "2"}
+    browser.look(width=375, theme="light")
+    browser.visit(f"{site}/wormhole/messages?{urlencode(asked)}")
+    assert browser.evaluate("document.getElementById('sort').selectedOptions[0].text") == "USD, largest first"
+    assert browser.evaluate("document.getElementById('sort').checkVisibility()")
+    browser.submit(SORT_BY % "'time'")
+    sent = dict(parse_qsl(browser.evaluate("location.search.slice(1)")))
+    assert sent == {**asked, "sort": "time"}
+    times = browser.evaluate("[...document.querySelectorAll('td.when')].map(one => one.innerText.slice(-19))")
+    assert len(times) > 1
+    assert times == sorted(times)
+    browser.look(width=768, theme="light")
+    assert not browser.evaluate("document.getElementById('sort').checkVisibility()")
+
+    browser.look(width=375, theme="light")
+    browser.visit(site + pages["collection-shimmer"])
+    browser.submit(SORT_BY % "'-created'")
+    assert browser.evaluate("location.search").endswith("sort=-created")

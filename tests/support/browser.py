@@ -104,6 +104,12 @@ class Browser:
             self.call("Input.dispatchMouseEvent", type=kind, **place, button="left", clickCount=1)
         return self._painted(text)
 
+    def submit(self, expression: str) -> Visit:
+        """Evaluate what sends a form, and wait for the page that it leads to."""
+        self._visit, self._loaded = Visit(), False
+        self.evaluate(expression)
+        return self._painted(expression)
+
     def _painted(self, what: str) -> Visit:
         end = time.monotonic() + SECONDS
         while not self._loaded:

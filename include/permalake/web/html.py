@@ -43,8 +43,8 @@ _POLICY = (
 )
 _SCRIPTS = "script-src 'self'; connect-src 'self'; "
 _NOT_LISTED = (
-    *("cards", "charts", "fields", "heads", "links", "matrix", "metadata", "sections", "states", "synthetic"),
-    "timeline",
+    *("cards", "charts", "fields", "heads", "links", "matrix", "metadata", "orders", "sections", "states"),
+    *("synthetic", "timeline"),
 )
 """Lists of pages that are no tables: they have no link to CSV."""
 HEADERS = {

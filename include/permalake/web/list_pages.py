@@ -23,6 +23,12 @@ MOST = 10_000
 _FILES = ("csv", "parquet", "json")
 _LARGEST_FIRST = ("figure", "usd", "coins", "time")
 Kind = Literal["text", "id", "time", "figure", "usd", "coins"]
+_PLAIN_WORDS = ("ascending", "descending")
+_RISING_AND_FALLING = {
+    "time": ("oldest first", "newest first"),
+    **dict.fromkeys(("figure", "usd", "coins"), ("smallest first", "largest first")),
+}
+"""Words for both directions of an order; other columns may be sorted by a code, not by what is shown."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,11 @@ class ListField:
     def as_json(self) -> dict[str, Any]:
         """Return the field for the template."""
         return {"name": self.name, "label": self.label, "value": self.value, "choices": list(self.choices)}
+
+
+def _signs(column: ListColumn) -> tuple[str, str]:
+    """Return both directions of a column as ``sort`` has them, the one to begin with first."""
+    return ("-", "") if column.kind in _LARGEST_FIRST else ("", "-")
 
 
 class ListQuery(NoQuery, DayRange):
@@ -128,7 +139,8 @@ class PageList:
             "heads": [self._head(column) for column in self._columns],
             "fields": [field.as_json() for field in fields],
             "links": [dict(link(row)) for row in shown],
-            "sort": self._query.sort,
+            "orders": self._orders(),
+            "kept": self._kept("sort"),
             "everywhere": None if shown else self._address(start=FIRST_DAY, end=self._last()),
             "part": {
                 "first": self.skip + 1 if shown else 0,
@@ -149,8 +161,8 @@ class PageList:
     def _head(self, column: ListColumn) -> dict[str, Any]:
         """Return a column's head; its link sorts by it, or turns the order round."""
         is_chosen = column.name == self.column
-        rises = self.is_falling if is_chosen else column.kind not in _LARGEST_FIRST
-        order = f"{'' if rises else '-'}{column.name}"
+        sign = ("" if self.is_falling else "-") if is_chosen else _signs(column)[0]
+        order = f"{sign}{column.name}"
         return {
             "name": column.name,
             "label": column.label,
@@ -159,8 +171,23 @@ class PageList:
             "sorted": ("descending" if self.is_falling else "ascending") if is_chosen else None,
         }
 
+    def _orders(self) -> list[dict[str, Any]]:
+        """Return every order for a choice, as windows too narrow for a head of columns need it."""
+        orders = []
+        for column in self._columns:
+            words = dict(zip(("", "-"), _RISING_AND_FALLING.get(column.kind, _PLAIN_WORDS), strict=True))
+            for sign in _signs(column) if column.sorts else ():
+                is_chosen = (column.name, sign == "-") == (self.column, self.is_falling)
+                label = f"{column.label.removesuffix(', UTC')}, {words[sign]}"
+                orders.append({"value": f"{sign}{column.name}", "label": label, "is_chosen": is_chosen})
+        return orders
+
+    def _kept(self, *left_out: str) -> dict[str, str]:
+        """Return the parameters of the request that name the list, not a part or a file of it."""
+        without = {"page", "format", "list", *left_out}
+        given = self._request.query_params.items()
+        return {name: value for name, value in given if value and name not in without}
+
     def _address(self, **changed: str) -> str:
         """Return the query of the request with other parameters; a part or a file only where it is named."""
-        given = self._request.query_params.items()
-        kept = {name: value for name, value in given if value and name not in ("page", "format", "list")}
-        return "?" + urlencode({**kept, **changed})
+        return "?" + urlencode({**self._kept(), **changed})
