@@ -17,8 +17,8 @@ from support.site_pages import pages_of
 
 
 @pytest.fixture(scope="session")
-def site(tmp_path_factory):
-    """The address of the pages over both synthetic tangles and Wormhole's world, hostile names included."""
+def application(tmp_path_factory):
+    """The pages over both synthetic tangles and Wormhole's world, hostile names included."""
     folder = tmp_path_factory.mktemp("site")
     wormhole = wormhole_settings(folder)
     tangles = synthetic_lake.settings_of(folder / "lake")
@@ -35,7 +35,13 @@ def site(tmp_path_factory):
         at_home(patch, folder / "home")
         keys.create_key(NAME)
         sign(settings, OpenLake(settings))
-    with live_api(create_app(settings)) as address:
+    return create_app(settings)
+
+
+@pytest.fixture(scope="session")
+def site(application):
+    """The address of the pages."""
+    with live_api(application) as address:
         yield address
 
 

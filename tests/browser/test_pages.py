@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
-from urllib.parse import parse_qsl, urlencode
+from html.parser import HTMLParser
+from urllib.parse import parse_qsl, unquote, urlencode, urljoin, urlsplit
 
 import httpx
 import pytest
+from fastapi.routing import APIRoute
+from starlette.routing import Match
 
+from permalake.web.page_router import parameters_of
 from support import chromium_binary
 from support.browser import browser as started
 from support.served_wormhole import FAR_CHAIN, FAR_EMITTER
@@ -267,3 +271,42 @@ def test_a_list_is_sorted_on_a_phone_without_heads(site, pages, browser) -> None
     browser.visit(site + pages["collection-shimmer"])
     browser.submit(SORT_BY % "'-created'")
     assert browser.evaluate("location.search").endswith("sort=-created")
+
+
+def test_links_and_forms_of_pages_ask_what_pages_know(site, pages, application) -> None:
+    """The server refuses other parameters: no page may lead there."""
+    routes = [one for one in application.routes if isinstance(one, APIRoute) and "pages" in one.tags]
+    wrong, asked_somewhere = set(), set()
+    for path in pages.values():
+        links = _Links(path)
+        links.feed(httpx.get(site + path, headers={"Accept": "text/html"}, timeout=60).text)
+        for target, names in links.found:
+            scope = {"type": "http", "method": "GET", "path": target, "root_path": ""}
+            route = next((one for one in routes if one.matches(scope)[0] is Match.FULL), None)
+            if route is None or "{path" in route.path:
+                continue
+            asked_somewhere |= names
+            wrong |= {(path, target, name) for name in names - parameters_of(route)}
+    assert wrong == set()
+    assert {"q", "in", "start", "sort", "network", "day", "date", "sql", "publication"} <= asked_somewhere
+
+
+class _Links(HTMLParser):
+    """Reads path and names of parameters of every link and form of a page."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__()
+        self._base = path
+        self._form: tuple[str, set[str]] | None = None
+        self.found: list[tuple[str, set[str]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        told = {name: value or "" for name, value in attrs}
+        if tag == "a" and not told.get("href", "").startswith("http"):
+            target = urlsplit(urljoin(self._base, told.get("href", "")))
+            self.found.append((unquote(target.path), {name for name, _ in parse_qsl(target.query, True)}))
+        if tag == "form":
+            self._form = (urlsplit(urljoin(self._base, told.get("action", ""))).path, set())
+            self.found.append(self._form)
+        if tag in {"input", "select", "textarea"} and "name" in told and self._form:
+            self._form[1].add(told["name"])

@@ -7,7 +7,7 @@ from datetime import date
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from pydantic import Field
 from starlette.responses import Response
 
@@ -20,13 +20,14 @@ from permalake.contracts.views import LakeView
 from permalake.domains import domain_of
 from permalake.lake.serving import EVERYTHING, QueryTimeoutError, Scan
 from permalake.web.html import page
+from permalake.web.page_router import page_router
 from permalake.web.paging import PageOptions
 from permalake.web.problems import ProblemError, documented, not_found
 from permalake.web.ranges import newest_real
 from permalake.web.state import RequestLake, lake_of
 from permalake.web.table_pages import json_value
 
-router = APIRouter(prefix="/data", tags=["pages"], include_in_schema=False)
+router = page_router(prefix="/data")
 _FIRST_ROWS = 10
 _SHOWN_ROWS = 200
 _LONGEST_VALUE = 2_000

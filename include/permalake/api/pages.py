@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated
 from urllib.parse import quote
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from pydantic import Field
 from starlette.responses import Response
 
@@ -16,12 +16,13 @@ from permalake.pages.overview import coin_of
 from permalake.pipeline.domain import loaded
 from permalake.web.daily_charts import daily_chart
 from permalake.web.html import go_to, page
+from permalake.web.page_router import page_router
 from permalake.web.paging import PageOptions
 from permalake.web.problems import ProblemError, documented
 from permalake.web.ranges import DayRange
 from permalake.web.state import RequestLake, lake_of
 
-router = APIRouter(tags=["pages"], include_in_schema=False)
+router = page_router()
 SITE = Path(__file__).parent / "site"
 """Templates of this package."""
 

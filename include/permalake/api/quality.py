@@ -7,7 +7,7 @@ from dataclasses import asdict
 from datetime import date
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from starlette.responses import Response
 
 from permalake.api.audit_results import by_table, day_lineage, day_results, staged_tables
@@ -21,6 +21,7 @@ from permalake.lake.serving import Scan as Days
 from permalake.lake.status import networks_with_days, published_again, status
 from permalake.transparency import corrections
 from permalake.web.html import page
+from permalake.web.page_router import page_router
 from permalake.web.paging import PageOptions
 from permalake.web.params import FormDate
 from permalake.web.problems import documented, not_found
@@ -28,7 +29,7 @@ from permalake.web.state import RequestLake, lake_of
 from permalake.web.table_pages import json_value
 
 Json = dict[str, Any]
-router = APIRouter(tags=["pages"], include_in_schema=False)
+router = page_router()
 _DAYS = 14
 _INPUTS = 25
 _AGAIN = 60

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from starlette.responses import Response
 
 from permalake.api.pages import SITE
@@ -18,12 +18,13 @@ from permalake.transparency.log import Entry
 from permalake.transparency.report import NOT_COVERED, basis
 from permalake.transparency.served import ServedLog, served_log
 from permalake.web.html import page
+from permalake.web.page_router import page_router
 from permalake.web.paging import PageOptions
 from permalake.web.params import FormDate
 from permalake.web.problems import documented, not_found
 
 Json = dict[str, Any]
-router = APIRouter(tags=["pages"], include_in_schema=False)
+router = page_router()
 _LISTED = 60
 
 

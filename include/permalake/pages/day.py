@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from starlette.responses import Response
 
 from permalake.audit import docs
@@ -13,11 +13,12 @@ from permalake.lake.status import status, times_published
 from permalake.pages import SITE
 from permalake.pages.days import state_of
 from permalake.web.html import page
+from permalake.web.page_router import page_router
 from permalake.web.paging import PageOptions
 from permalake.web.params import IsoDate
 from permalake.web.problems import documented, not_found
 
-router = APIRouter(tags=["pages"], include_in_schema=False)
+router = page_router()
 
 
 class DayOptions(PageOptions):

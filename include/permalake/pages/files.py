@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from starlette.responses import FileResponse, Response
 
 from permalake.audit import docs
 from permalake.web.html import SITE, STYLED_HEADERS
+from permalake.web.page_router import page_router
 from permalake.web.static_files import HostlessFiles
 
-router = APIRouter(tags=["pages"], include_in_schema=False)
+router = page_router()
 DATA_DOCS = "/audit"
 
 

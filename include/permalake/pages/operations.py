@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Annotated, Any, TypedDict
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from markupsafe import Markup
 from starlette.responses import Response
 
@@ -20,6 +20,7 @@ from permalake.lake.status import networks_with_days, status
 from permalake.lake.step_ledger import StepLedger, StepRow
 from permalake.pages import SITE
 from permalake.web.html import page
+from permalake.web.page_router import page_router
 from permalake.web.paging import PageOptions
 from permalake.web.params import FormDate
 from permalake.web.problems import documented, not_found
@@ -27,7 +28,7 @@ from permalake.web.state import RequestLake, lake_of
 from permalake.web.table_pages import json_value
 from permalake.web.timeline import TimelineBar, duration, waterfall
 
-router = APIRouter(tags=["pages"], include_in_schema=False)
+router = page_router()
 _TRIES = 400
 _RUNS = 25
 _REMARKS = 30

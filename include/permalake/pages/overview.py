@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from markupsafe import Markup
 from pydantic import Field
 from starlette.responses import Response
@@ -21,13 +21,14 @@ from permalake.pages.days import STATES, DayState, months, needs_somebody, reaso
 from permalake.web.head import head_of
 from permalake.web.html import page
 from permalake.web.numbers import CoinUnit, formatted
+from permalake.web.page_router import page_router
 from permalake.web.paging import PageOptions
 from permalake.web.problems import documented
 from permalake.web.ranges import newest_real
 from permalake.web.state import RequestLake, lake_of
 from permalake.web.year_strip import year_strip
 
-router = APIRouter(tags=["pages"], include_in_schema=False)
+router = page_router()
 _MONTHS, _MONTHS_OF_ALL = 3, 8
 """Months of a network, and of all: a day takes some 250 bytes of the page."""
 _YEARS, _YEARS_OF_ALL = 4, 8

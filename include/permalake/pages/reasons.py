@@ -5,17 +5,18 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from markupsafe import Markup, escape
 from starlette.responses import Response
 
 from permalake.contracts.reasons import REASONS, TITLES
 from permalake.pages import SITE
 from permalake.web.html import page
+from permalake.web.page_router import page_router
 from permalake.web.paging import PageOptions
 from permalake.web.problems import documented
 
-router = APIRouter(tags=["pages"], include_in_schema=False)
+router = page_router()
 _LINK = re.compile(r"\[([^\]]+)\]\(([^)]+)\)")
 _CODE = re.compile(r"`([^`]+)`")
 

@@ -81,10 +81,6 @@ def page(
         folders: Templates beside those of :data:`SITE`.
         scripts: Whether the page may load scripts of this server, and these ask it.
     """
-    if "as_of" in request.query_params:
-        raise HTTPException(
-            400, "as_of: pages show what is published now; /data/sql shows rows as published then"
-        )
     content = {**content, "synthetic": _synthetic(request, content)}
     if getattr(request.state, "whole", None):
         content["provisional"] = True

@@ -23,6 +23,7 @@ Rules for handlers:
 - A plain ``def``: it runs in a thread, and a query past the request's time is cancelled.
 - It reads through :class:`~permalake.web.state.RequestLake` only, so that an answer is of one state.
 - Its query parameters are one model below :class:`~permalake.web.paging.NoQuery`, which refuses unknown ones.
+  Pages stand on a router of :func:`~permalake.web.page_router.page_router`, which does so for all of them.
 - It raises :class:`~permalake.web.problems.ProblemError` (``not_found``, ``bad_request``, ``not_served``).
 - Its answer has a type that OpenAPI shows, by :func:`~permalake.web.answers.answer`; ``route_groups`` of the
   domain describes its group (tag).

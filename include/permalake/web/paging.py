@@ -43,7 +43,7 @@ class NoQuery(BaseModel):
 
 
 class PageOptions(NoQuery):
-    """Query parameters of a page for readers; base of those that have more. Unknown ones are left out."""
+    """Query parameters of a page for readers; base of those that have more. Routers refuse others."""
 
     model_config = ConfigDict(extra="ignore", populate_by_name=True)
 

@@ -8,7 +8,7 @@ from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from pydantic import ConfigDict, Field
 from starlette.responses import FileResponse, Response
 
@@ -24,13 +24,14 @@ from permalake.iota.rest.token_facts import is_token
 from permalake.iota.rest.transaction_facts import is_transaction, transaction_facts
 from permalake.web.head import HeadRoute
 from permalake.web.html import go_to, page
+from permalake.web.page_router import page_router
 from permalake.web.paging import NoQuery
 from permalake.web.params import MAX_TAG_BYTES, hex_id, output_id, tag_hex
 from permalake.web.problems import ProblemError, not_found
 from permalake.web.ranges import FIRST_DAY
 from permalake.web.state import PublishedLake, RequestLake, lacks
 
-router = APIRouter(tags=["pages"], include_in_schema=False, route_class=HeadRoute)
+router = page_router(route_class=HeadRoute)
 _SITE = Path(__file__).parent / "site"
 _SCRIPTS = ("verify.js", "proof.js", "blake2b.js")
 _DIGITS = 10

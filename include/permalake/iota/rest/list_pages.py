@@ -8,7 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from pydantic import Field
 from starlette.responses import Response
 
@@ -21,12 +21,13 @@ from permalake.iota.rest.parameters import bech32_address
 from permalake.lake.serving import EVERYTHING, Scan
 from permalake.web.html import page
 from permalake.web.list_pages import MOST, ListColumn, ListField, ListQuery, PageList
+from permalake.web.page_router import page_router
 from permalake.web.problems import bad_request, not_found
 from permalake.web.state import PublishedLake, RequestLake
 from permalake.web.synthetic import is_synthetic
 
-router = APIRouter(tags=["pages"], include_in_schema=False)
-stardust = APIRouter(tags=["pages"], include_in_schema=False)
+router = page_router()
+stardust = page_router()
 """Lists of what Chrysalis does not have."""
 _SITE = Path(__file__).parent / "site"
 _SECONDS = "%Y-%m-%d %H:%M:%S"

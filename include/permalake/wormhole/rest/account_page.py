@@ -8,11 +8,12 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from starlette.responses import Response
 
 from permalake.lake.serving import Scan
 from permalake.web.html import page
+from permalake.web.page_router import page_router
 from permalake.web.problems import not_found
 from permalake.web.state import PublishedLake, RequestLake
 from permalake.web.synthetic import is_synthetic
@@ -28,7 +29,7 @@ from permalake.wormhole.rest.message_page import time_of
 from permalake.wormhole.rest.part_pages import PartRange
 from permalake.wormhole.rest.rows import Parameters, exact_sum, plain_decimal
 
-router = APIRouter(tags=["pages"], include_in_schema=False)
+router = page_router()
 _SITE = Path(__file__).parent / "site"
 _MOST = 10_000
 """Transfers of an address that its page sums up; its newest ones."""

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from starlette.responses import Response
 
 from permalake.contracts.figures import DailyChart
 from permalake.lake.serving import Scan
 from permalake.web.html import page
+from permalake.web.page_router import page_router
 from permalake.web.problems import ProblemError, bad_request
 from permalake.web.state import PublishedLake, RequestLake
 from permalake.wormhole.codec.vaa import decode_vaas
@@ -20,7 +21,7 @@ from permalake.wormhole.rest.dependencies import BundledReference
 from permalake.wormhole.rest.flows import MovedPart
 from permalake.wormhole.rest.part_pages import PartRange, part_chart
 
-router = APIRouter(tags=["pages"], include_in_schema=False)
+router = page_router()
 _SITE = Path(__file__).parent / "site"
 _SAMPLED = 5_000
 """VAAs whose signatures a page counts: the newest ones of a day."""

@@ -7,13 +7,14 @@ from datetime import date
 from decimal import Decimal
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from pydantic import Field
 from starlette.responses import Response
 
 from permalake.lake.serving import Scan
 from permalake.web.html import page
 from permalake.web.list_pages import ListColumn, ListField, ListQuery, PageList
+from permalake.web.page_router import page_router
 from permalake.web.problems import bad_request
 from permalake.web.state import PublishedLake, RequestLake
 from permalake.web.synthetic import is_synthetic
@@ -31,7 +32,7 @@ from permalake.wormhole.rest.flows import (
 from permalake.wormhole.rest.message_page import time_of
 from permalake.wormhole.rest.rows import Parameters
 
-router = APIRouter(tags=["pages"], include_in_schema=False)
+router = page_router()
 _MESSAGES = (
     ListColumn("time", "Time, UTC", "time"),
     ListColumn("source", "From"),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from pydantic import ConfigDict, Field
 from starlette.responses import Response
 
@@ -16,6 +16,7 @@ from permalake.web.daily_charts import daily_chart
 from permalake.web.head import HeadRoute
 from permalake.web.html import go_to, page
 from permalake.web.numbers import dollars
+from permalake.web.page_router import page_router
 from permalake.web.paging import NoQuery
 from permalake.web.problems import bad_request, not_found
 from permalake.web.ranges import FIRST_DAY, DayRange
@@ -41,7 +42,7 @@ from permalake.wormhole.rest.message_list import LISTED, newest_messages
 from permalake.wormhole.rest.message_page import described
 from permalake.wormhole.rest.search import named, symbols
 
-router = APIRouter(tags=["pages"], include_in_schema=False, route_class=HeadRoute)
+router = page_router(route_class=HeadRoute)
 _SITE = Path(__file__).parent / "site"
 _FLOWS = 30
 _FLOWS_TABLE = TOKEN_VOLUMES.name

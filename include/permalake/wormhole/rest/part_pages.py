@@ -7,7 +7,7 @@ from datetime import date
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from pydantic import ConfigDict
 from starlette.responses import Response
 
@@ -15,6 +15,7 @@ from permalake.contracts.figures import DailyChart
 from permalake.lake.serving import Scan
 from permalake.web.daily_charts import chart_of
 from permalake.web.html import page
+from permalake.web.page_router import page_router
 from permalake.web.paging import NoQuery
 from permalake.web.problems import not_found
 from permalake.web.ranges import DayRange
@@ -38,7 +39,7 @@ from permalake.wormhole.rest.flows import (
 from permalake.wormhole.rest.message_list import LISTED, newest_messages
 from permalake.wormhole.rest.vaa_documents import native_address
 
-router = APIRouter(tags=["pages"], include_in_schema=False)
+router = page_router()
 _SITE = Path(__file__).parent / "site"
 _MOVED = (TOKEN_VOLUMES.name, *TOKEN_VOLUMES.tables)
 _PRICED = (PRICED_TRANSFERS.name, *PRICED_TRANSFERS.tables)
