@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -362,6 +362,34 @@ def test_status_of_days_that_need_somebody(permalake) -> None:
     assert days("--date", "2022-09-29", "--to", "2022-09-30") == []
     assert days("--failed") == []
     assert permalake("status", "--to", "2022-09-30")[0] == 2
+
+
+def test_status_of_failed_days_lists_those_that_were_never_built(tmp_path, capsys) -> None:
+    file = tmp_path / "permalake.toml"
+    file.write_text(TOML, "utf-8")
+    settings = load_settings(str(file))
+    lake = OpenLake(settings)
+    for number, days_later in enumerate((0, 2, 5), 1):
+        build(settings, lake, DAY1 + timedelta(days_later), number, 1, f"run {number}")
+
+    def status(*options):
+        with pytest.raises(SystemExit):
+            front.main(["status", *options, "--config", str(file)])
+        return capsys.readouterr().out
+
+    missing = [(DAY1 + timedelta(number)).isoformat() for number in (1, 3, 4)]
+    listed = json.loads(status("--failed", "--format", "json"))
+    assert [day["date"] for day in listed if day["error"] == "never built"] == missing
+    assert [day["reasons"] for day in listed if day["date"] in missing] == [
+        ["docs/runbooks/reasons.md#days_not_built"]
+    ] * 3
+    [first] = json.loads(status("--failed", "--date", missing[0], "--format", "json"))
+    assert (first["date"], first["rows"], first["published"]) == (missing[0], {}, None)
+    lines = status("--failed").splitlines()
+    assert any(missing[0] in line and line.split("│")[-2].strip() == "never built" for line in lines)
+    assert any(f"{missing[1]}..{missing[2]}" in line and "never built: 2 days" in line for line in lines)
+    assert any(line.startswith("days_not_built: ") for line in lines)
+    assert "never built: " not in status()
 
 
 def test_status_leads_to_what_a_later_publication_changed(permalake, config) -> None:

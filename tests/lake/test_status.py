@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date
 
 from permalake.contracts.steps import SERVE, WAIT, StepResult
+from permalake.lake.status import NEVER_BUILT
 from permalake.lake.step_ledger import StepLedger
 from support.lakes import DAY1, DAY2, DAY3, NETWORK, build, cache, pass_audit, put, stage_day
 
@@ -39,7 +40,7 @@ def test_gaps_are_missing_milestones_and_dates_that_nothing_covers(settings, lak
     assert {day.date: day.gaps for day in lake.reader.status()} == {
         days[0]: [],
         days[1]: [],
-        days[2]: ["milestones 20..29 missing", "2022-09-03..2022-09-05 not built"],
+        days[2]: ["milestones 20..29 missing", "2022-09-03..2022-09-05 never built"],
         days[3]: ["milestones 40 missing"],
         days[4]: [],
     }
@@ -50,6 +51,26 @@ def test_gaps_are_missing_milestones_and_dates_that_nothing_covers(settings, lak
         days[3]: ("milestones_missing",),
         days[4]: (),
     }
+
+
+def test_days_between_others_that_nothing_tells_of_were_never_built(settings, lake) -> None:
+    """Empty days are published with their range; days before, after, or of another world are not missing."""
+    first, last, failed = date(2022, 9, 1), date(2022, 9, 8), date(2022, 9, 4)
+    made_up = (date(2100, 1, 1), date(2100, 1, 3))
+    for number, day in enumerate((date(1970, 1, 1), first, *made_up), 1):
+        publish_range(settings, lake, day, day, cache(day, number, number), f"run {number}")
+    publish_range(settings, lake, date(2022, 9, 6), last, cache(last, 9, 9), "empty days before the last")
+    ledger = StepLedger(lake.database)
+    ledger.finish(ledger.start(NETWORK, "away", "ingest_decode", (failed, failed)), StepResult("failed"))
+    listed = lake.reader.status(with_never_built=True)
+    missing = [day for day in listed if day.error == NEVER_BUILT]
+    assert [day.date for day in missing] == [
+        *(date(2022, 9, number) for number in (2, 3, 5)),
+        date(2100, 1, 2),
+    ]
+    assert {day.reasons for day in missing} == {("days_not_built",)}
+    assert [day for day in listed if day not in missing] == lake.reader.status()
+    assert lake.reader.status("wormhole", with_never_built=True) == []
 
 
 def test_a_day_that_was_staged_but_not_published_is_built_only(settings, lake) -> None:

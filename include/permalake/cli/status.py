@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from datetime import date
 from itertools import groupby
@@ -17,7 +18,10 @@ from permalake.config import Settings, load_settings
 from permalake.contracts.reason_codes import address
 from permalake.contracts.steps import CARRY
 from permalake.errors import ConfigError
+from permalake.intervals import ranges
 from permalake.lake import DayStatus, carried_until
+from permalake.lake.leases import format_range
+from permalake.lake.status import NEVER_BUILT
 from permalake.lake.step_ledger import StepLedger, StepRow
 from permalake.sanitize import shown
 from permalake.stores.batch import Store
@@ -36,7 +40,10 @@ def command(  # noqa: PLR0917
         str | None, typer.Option(metavar="RUN", help="One run, step by step, by its run id.")
     ] = None,
     failed: Annotated[
-        bool, typer.Option("--failed", help="Only days that failed, are stale or have a gap.")
+        bool,
+        typer.Option(
+            "--failed", help="Only days that failed, are stale or have a gap, and days never built."
+        ),
     ] = False,
     runs: Annotated[
         bool, typer.Option("--runs", help="The runs that the days belong to, instead of the days.")
@@ -49,8 +56,9 @@ def command(  # noqa: PLR0917
     """Show every day of the lake: its times of build and publication, audit result, rows and remarks.
 
     Below, up to which day the tables that tell the state at a day's end are carried, how far live heads are,
-    and where to see what later publications changed. Tables whose metadata is missing or damaged are named on
-    standard error. Every code of a reason has a section in docs/runbooks/reasons.md that says what to do.
+    and where to see what later publications changed. With --failed, days between others that were never built
+    are listed too. Tables whose metadata is missing or damaged are named on standard error. Every code of a
+    reason has a section in docs/runbooks/reasons.md that says what to do.
 
     Examples:
       permalake status
@@ -80,7 +88,8 @@ def command(  # noqa: PLR0917
         return
     _mark_continued(settings, network)
     reader = open_reader(settings)
-    days = [_with_stores(day, stores_of(settings, day.network)) for day in reader.status(network)]
+    listed = reader.status(network, with_never_built=failed)
+    days = [_with_stores(day, stores_of(settings, day.network)) for day in listed]
     for name in dict.fromkeys(day.network for day in days):
         for table, fault in sorted(unreadable(reader.locations(name)).items()):
             sys.stderr.write(f"permalake: {name}.{table}: {fault}\n")
@@ -100,7 +109,7 @@ def command(  # noqa: PLR0917
         return
     if not days:
         sys.stderr.write("nothing is built yet; build a day with `permalake run`\n")
-    write([_screen(day) for day in shown_days], _SCREEN, "table", sys.stdout, sys.stderr)
+    write(list(_screen_lines(shown_days)), _SCREEN, "table", sys.stdout, sys.stderr)
     explain(sorted({code for day in shown_days for code in day.reasons}))
     _show_ends(settings, days, network)
     _show_corrections(settings, shown_days)
@@ -204,6 +213,19 @@ def _with_stores(day: DayStatus, configured: tuple[Store, ...]) -> DayStatus:
         if day.published
         else day
     )
+
+
+def _screen_lines(days: list[DayStatus]) -> Iterator[dict[str, Any]]:
+    """Yield a line for each day; one for a range of days that were never built."""
+    for (_, is_missing), group in groupby(days, key=lambda day: (day.network, day.error == NEVER_BUILT)):
+        lines = list(group)
+        if not is_missing:
+            yield from map(_screen, lines)
+            continue
+        for first, last in ranges(day.date for day in lines):
+            count = (last - first).days + 1
+            remarks = lines[0].error if count == 1 else f"{lines[0].error}: {count:,} days"
+            yield {**_screen(lines[0]), "date": format_range(first, last), "remarks": remarks}
 
 
 def _screen(day: DayStatus) -> dict[str, Any]:

@@ -87,12 +87,13 @@ _CODE = re.compile(rf"\b({'|'.join(sorted(_OF_INPUT))})(?=[:)])")
 _FAILURES: tuple[tuple[DayReason, re.Pattern[str]], ...] = (
     ("audit_failed", re.compile(r"\baudit\b.*\bfailed\b")),
     ("submit_ended", re.compile(r"\bthe Spark submit ended\b")),
+    ("days_not_built", re.compile(r"^never built$")),
 )
 _GAPS: tuple[tuple[DayReason, re.Pattern[str]], ...] = (
     ("gaps_unknown", re.compile(r"^gaps are unknown")),
     ("milestones_overlap", re.compile(r"^milestones overlap")),
     ("milestones_missing", re.compile(r"^milestones .* missing$")),
-    ("days_not_built", re.compile(r" not built$")),
+    ("days_not_built", re.compile(r" never built$")),
 )
 
 

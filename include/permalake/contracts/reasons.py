@@ -256,7 +256,7 @@ REASONS: dict[str, Reason] = {
         ),
         Reason(
             "days_not_built",
-            "Days between two published days were never built.",
+            "Days between others were never built.",
             "Build them: `permalake run` with `--date` and `--to`, or a backfill; see "
             "[backfill](backfill.md).",
         ),

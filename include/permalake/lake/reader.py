@@ -89,9 +89,9 @@ class Reader:
         with self._database.read() as connection:
             return locations(connection, PUBLISHED, network)
 
-    def status(self, network: str | None = None) -> list[DayStatus]:
-        """Return every day that the lake knows of, in order of network and date."""
-        return status(self._database, network)
+    def status(self, network: str | None = None, *, with_never_built: bool = False) -> list[DayStatus]:
+        """Return every day that the lake knows of, in order of network and date; see :func:`status`."""
+        return status(self._database, network, with_never_built=with_never_built)
 
     def stale(self, network: str) -> list[tuple[date, date]]:
         """Return the stale days in order, as ranges."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
@@ -24,6 +24,11 @@ from permalake.lake.database import Database
 from permalake.lake.leases import format_range
 from permalake.lake.state import PUBLISHED, days, publications, served
 from permalake.lake.state import step_runs as steps
+
+NO_TIME = date(1970, 1, 1)
+"""The day of messages whose body tells no time: no day of a calendar."""
+NEVER_BUILT = "never built"
+"""The error of a day that no run has left a trace of, between days that were built."""
 
 
 @dataclass(frozen=True)
@@ -70,16 +75,20 @@ class _Failure:
     reason: str
 
 
-def status(database: Database, network: str | None = None) -> list[DayStatus]:
+def status(
+    database: Database, network: str | None = None, *, with_never_built: bool = False
+) -> list[DayStatus]:
     """Return days in order of network and date, those too of which every run has failed.
 
     Counts come from the state tables, gaps from Iceberg's metadata, failures from the step ledger.
+    ``with_never_built``: whether days count that lie between others and that nothing tells of.
     """
     with database.read() as connection:
         query = select(days).order_by(days.c.network, days.c.date)
         rows = connection.execute(query.where(days.c.network == network) if network else query).all()
         names = sorted({row.network for row in rows})
-        gaps = {name: _gaps(connection, name) for name in names}
+        covered = {name: _covered(connection, name) for name in names}
+        gaps = {name: _gaps(connection, name, covered[name]) for name in names}
         stores = _stores(connection)
         failures = _failures(connection, network)
     by_day = {
@@ -90,7 +99,32 @@ def status(database: Database, network: str | None = None) -> list[DayStatus]:
     }
     for key, failure in failures.items():
         by_day[key] = _with_failure(by_day.get(key) or DayStatus(*key, None, None, None), failure)
+    if with_never_built:
+        for name, at in _never_built(by_day, covered):
+            by_day[name, at] = DayStatus(name, at, None, None, None, error=NEVER_BUILT)
     return [by_day[key] for key in sorted(by_day)]
+
+
+def _never_built(
+    known: Collection[tuple[str, date]], covered: Mapping[str, list[tuple[date, date]]]
+) -> list[tuple[str, date]]:
+    """Return the days between a network's first and last one that neither runs nor publications tell of.
+
+    Synthetic days, those to come, have a first and a last one of their own.
+    """
+    today = datetime.now(UTC).date()
+    groups: dict[tuple[str, bool], list[date]] = {}
+    for name, day in sorted(known):
+        if day != NO_TIME:
+            groups.setdefault((name, day > today), []).append(day)
+    return [
+        (name, missing)
+        for (name, _), listed in groups.items()
+        for day, following in pairwise(listed)
+        if (following - day).days > 1
+        for hole in _holes(covered.get(name, []), day, following)
+        for missing in dates(*hole)
+    ]
 
 
 def notes_of(database: Database, network: str, day: date) -> list[str]:
@@ -242,7 +276,7 @@ def _lines(text: str | None) -> list[str]:
     return lines
 
 
-def _gaps(connection: Connection, network: str) -> dict[date, list[str]]:
+def _gaps(connection: Connection, network: str, covered: list[tuple[date, date]]) -> dict[date, list[str]]:
     """Return what is missing before each published day: milestones, and dates never built."""
     location = locations(connection, PUBLISHED, network).get("date_cache")
     if location is None:
@@ -253,13 +287,12 @@ def _gaps(connection: Connection, network: str) -> dict[date, list[str]]:
         last = connection.execute(select(func.max(days.c.date)).where(days.c.network == network)).scalar()
         return {last: [f"gaps are unknown: {network}.date_cache: {damaged}"]} if last else {}
     by_day: dict[date, list[str]] = {}
-    covered = _covered(connection, network)
     for (day, (_, last)), (following, (first, _)) in pairwise(sorted(bounds.items())):
         texts = []
         if first != last + 1:
             missing = f"{last + 1}" if first == last + 2 else f"{last + 1}..{first - 1}"
             texts.append(f"milestones {missing} missing" if first > last else f"milestones overlap {day}")
-        texts += [f"{format_range(a, b)} not built" for a, b in _holes(covered, day, following)]
+        texts += [f"{format_range(a, b)} {NEVER_BUILT}" for a, b in _holes(covered, day, following)]
         if texts:
             by_day[following] = texts
     return by_day

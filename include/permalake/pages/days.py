@@ -9,6 +9,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Literal
 
 from permalake.lake import DayStatus, carried_until
+from permalake.lake.status import NO_TIME
 from permalake.sanitize import shown
 
 Name = Literal["failed", "stale", "gap", "waiting", "published", "audited", "built", "missing", "none"]
@@ -48,7 +49,6 @@ STATES: dict[Name, DayState] = {
 }
 
 
-NO_TIME = date(1970, 1, 1)
 UNTIMED = "messages whose body tells no time"
 """The words for the day :data:`NO_TIME`."""
 
