@@ -145,6 +145,8 @@ def test_the_index_lists_tables_with_their_dates(client) -> None:
     found = {one["table"]: one for one in client.get(f"{BASE}/").json()["tables"]}
     assert found["ms_analytics"]["start"] == FIRST.isoformat()
     assert found["ms_analytics"]["end"] == (FIRST + timedelta(DAYS - 1)).isoformat()
+    assert found["ms_analytics"]["real"] == {name: found["ms_analytics"][name] for name in ("start", "end")}
+    assert found["ms_analytics"]["synthetic"] is None
     assert found["address_analytics"]["required"] == ["address"]
 
 

@@ -38,7 +38,7 @@ def sql(ask, text):
 
 def united(ask, statements):
     """The rows of many statements; as many at once as fit into an address."""
-    parts = [statements[at : at + 16] for at in range(0, len(statements), 16)]
+    parts = [statements[at : at + 12] for at in range(0, len(statements), 12)]
     return [row for part in parts for row in sql(ask, " UNION ALL ".join(part))]
 
 
@@ -51,17 +51,21 @@ def test_the_catalogue_lists_what_sql_can_read(ask, network) -> None:
     listed = tables_of(ask, network)
     assert set(listed) == {one["table"] for one in sql(ask, "SHOW TABLES") if one["network"] == network}
     stored = {name: one for name, one in listed.items() if one["kind"] == "table"}
+    real = "date > DATE '1970-01-01' AND date <= today()"
     counts = [
-        f"""SELECT '{name}' AS name, count(*) AS n, CAST(min(date) AS VARCHAR) AS first,
-        CAST(max(date) AS VARCHAR) AS last, count(DISTINCT date) AS days FROM "{network}".{name}"""
+        f"""SELECT '{name}' AS name, count(*) AS n, count(DISTINCT date) AS days,
+        CAST(min(date) FILTER ({real}) AS VARCHAR) AS first,
+        CAST(max(date) FILTER ({real}) AS VARCHAR) AS last,
+        CAST(min(date) FILTER (date > today()) AS VARCHAR) AS made_up FROM "{network}".{name}"""
         for name in stored
     ]
     rows = united(ask, counts)
     assert len(rows) == len(stored)
     for row in rows:
         told = stored[row["name"]]
-        assert (told["rows"], told["days"], told["first"], told["last"]) == (
-            *(row["n"], row["days"], row["first"], row["last"]),
+        assert (told["rows"], told["days"]) == (row["n"], row["days"]), row["name"]
+        assert (told["real_first"], told["real_last"], told["synthetic_first"]) == (
+            *(row["first"], row["last"], row["made_up"]),
         ), row["name"]
         assert told["bytes"] > 0 or not row["n"]
     assert all(one["rows"] is None for one in listed.values() if one["kind"] == "view")

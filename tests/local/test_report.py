@@ -7,7 +7,9 @@ from datetime import date
 import pytest
 
 from permalake.contracts.steps import StepResult
+from permalake.lake import DayStatus
 from permalake.lake.step_ledger import StepKey, StepRow
+from permalake.local import demo
 from permalake.local.report import RunReport
 
 DAY = date(2022, 9, 28)
@@ -111,3 +113,17 @@ def test_a_step_left_out_says_why(printed) -> None:
 def test_finding_the_work_done_by_another_run_says_so(printed) -> None:
     followed(unchanged=True)
     assert "published meanwhile" in printed()[-1]
+
+
+def test_the_demo_tells_real_and_made_up_days_apart() -> None:
+    untimed, real, made_up = (date.fromisoformat(day) for day in ("1970-01-01", "2026-04-09", "2100-01-02"))
+    published = [
+        DayStatus("wormhole", day, None, None, "2026-04-10") for day in (untimed, DAY, real, made_up)
+    ]
+    (title,) = demo._network("wormhole", published)
+    assert title.startswith(
+        "wormhole: 4 days published (2022-09-28..2026-04-09; synthetic 2100-01-02..2100-01-02; "
+        "messages without a time)"
+    )
+    (title,) = demo._network("shimmer", published[1:2])
+    assert title == "shimmer: 1 day published, 0 rows"

@@ -10,8 +10,8 @@ from starlette.requests import Request
 
 from permalake.domains import domain_of
 from permalake.lake.serving.snapshot import LakeSnapshot, ServedFile, ServedTable
-from permalake.web.html import page
-from permalake.web.synthetic import synthetic_days
+from permalake.web.html import _environment, page
+from permalake.web.synthetic import built_days, spans_of, synthetic_days
 
 TODAY = datetime.now(UTC).date()
 LATER = [TODAY + timedelta(days=days) for days in (2, 3)]
@@ -42,6 +42,33 @@ def test_only_days_after_today_count(snapshot) -> None:
     assert synthetic_days(snapshot) == [expected]
     assert synthetic_days(snapshot, "wormhole") == [expected]
     assert synthetic_days(snapshot, "shimmer") == []
+
+
+def test_ranges_of_real_and_synthetic_days_are_told_apart(snapshot) -> None:
+    """A quote of the day behind the last transfer does not lengthen what a network holds."""
+    untimed = datetime(1970, 1, 1, tzinfo=UTC).date()
+    day_before = TODAY - timedelta(days=1)
+    spans = spans_of({*built_days(snapshot, "wormhole"), day_before, untimed})
+    assert spans == {
+        "real_first": str(day_before),
+        "real_last": str(TODAY),
+        "synthetic_first": str(LATER[0]),
+        "synthetic_last": str(LATER[1]),
+        "untimed": True,
+    }
+    spans_in_words = vars(_environment(()).get_template("macros.html").module)["spans"]
+    told = [
+        str(spans_in_words(spans_of(days)))
+        for days in ((day_before, TODAY), (TODAY,), (), (untimed,), (LATER[0],), (TODAY, untimed, *LATER))
+    ]
+    assert told == [
+        f"{day_before} to {TODAY}",
+        str(TODAY),
+        "no days",
+        "messages whose body tells no time",
+        f"synthetic {LATER[0]}",
+        f"real days {TODAY}; synthetic {LATER[0]} to {LATER[1]}; messages whose body tells no time",
+    ]
 
 
 @pytest.mark.parametrize(

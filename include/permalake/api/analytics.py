@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from dataclasses import replace
+from datetime import date
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Request
@@ -23,6 +24,7 @@ from permalake.web.problems import ProblemError, bad_request, documented
 from permalake.web.responses import wants
 from permalake.web.row_types import class_name, column_type
 from permalake.web.state import RequestLake, set_network
+from permalake.web.synthetic import spans_of
 from permalake.web.table_pages import ListedTable, day_batches, published_days, table_page
 
 router = APIRouter(prefix="/api/analytics/v1", tags=["analytics"])
@@ -68,8 +70,19 @@ class ListedColumn(TypedDict):
     doc: str
 
 
+class DaySpan(TypedDict):
+    """A range of days, both ends inclusive."""
+
+    start: DayText
+    end: DayText
+
+
 class AnalyticsTable(TypedDict):
-    """A table or view of a network: ``required`` are the parameters that it needs."""
+    """A table or view of a network: ``required`` are the parameters that it needs.
+
+    ``start`` and ``end`` are of all its days, ``real`` and ``synthetic`` of those up to today and of those
+    after it; null where there are none. 1970-01-01, the day of messages without a time, is no real one.
+    """
 
     network: str
     table: str
@@ -79,6 +92,8 @@ class AnalyticsTable(TypedDict):
     required: list[str]
     start: DayText
     end: DayText
+    real: DaySpan | None
+    synthetic: DaySpan | None
     path: str
 
 
@@ -107,6 +122,7 @@ def tables(request: Request) -> Response:
             "required": list(domain_of(lake.network).analytics[table.name]),
             "start": days[0].isoformat(),
             "end": days[-1].isoformat(),
+            **_spans(days),
             "path": f"{router.prefix}/{lake.network}/{table.name}",
         }
         for lake in lakes
@@ -118,6 +134,18 @@ def tables(request: Request) -> Response:
         if lakes
         else Response('{"tables":[]}', media_type="application/json")
     )
+
+
+def _spans(days: Iterable[date]) -> dict[str, DaySpan | None]:
+    spans = spans_of(days)
+    ends = {
+        "real": (spans["real_first"], spans["real_last"]),
+        "synthetic": (spans["synthetic_first"], spans["synthetic_last"]),
+    }
+    return {
+        name: {"start": first, "end": last} if first and last else None
+        for name, (first, last) in ends.items()
+    }
 
 
 # OpenAPI has a path for each table instead: see table_routes.

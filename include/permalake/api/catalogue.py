@@ -25,6 +25,7 @@ from permalake.web.paging import PageOptions
 from permalake.web.problems import ProblemError, documented, not_found
 from permalake.web.ranges import newest_real
 from permalake.web.state import RequestLake, lake_of
+from permalake.web.synthetic import built_days, spans_of
 from permalake.web.table_pages import json_value
 
 router = page_router(prefix="/data")
@@ -52,13 +53,6 @@ def namespaces(request: Request, query: Annotated[PageOptions, Query()]) -> Resp
     spaces = []
     for network in sorted(snapshot.networks()):
         listed = _listed(lake_of(request, network))
-        ends = [
-            day
-            for entry in listed
-            if entry["kind"] == "table"
-            for day in (entry["first"], entry["last"])
-            if day
-        ]
         spaces.append(
             {
                 "network": network,
@@ -66,8 +60,7 @@ def namespaces(request: Request, query: Annotated[PageOptions, Query()]) -> Resp
                 "views": sum(entry["kind"] == "view" for entry in listed),
                 "rows": sum(entry["rows"] or 0 for entry in listed),
                 "bytes": sum(entry["bytes"] or 0 for entry in listed),
-                "first": min(ends, default=None),
-                "last": max(ends, default=None),
+                **spans_of(built_days(snapshot, network)),
             }
         )
     content = {
@@ -185,8 +178,7 @@ def _facts(lake: RequestLake, contract: Table | LakeView) -> dict[str, Any]:
         "rows": sum(file.rows for file in stored.files) if stored else None,
         "bytes": sum(file.size for file in stored.files) if stored else None,
         "days": len(days),
-        "first": days[0].isoformat() if days else None,
-        "last": days[-1].isoformat() if days else None,
+        **spans_of(days),
     }
 
 

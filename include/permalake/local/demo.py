@@ -21,6 +21,7 @@ from permalake.transparency.keys import create_key, signing_key
 from permalake.transparency.report import report
 from permalake.transparency.signing import signed_lake
 from permalake.transparency.verify import Checked, verify
+from permalake.web.synthetic import spans_of
 
 CONFIG = ROOT / "permalake.toml"
 SAMPLE = (
@@ -82,9 +83,23 @@ def _network(network: str, days: list[DayStatus]) -> list[str]:
         rows.update(day.rows)
     filled = {table: count for table, count in rows.items() if count}
     width = max(map(len, filled), default=0)
-    span = f" ({published[0].date}..{published[-1].date})" if len(published) > 1 else ""
-    title = f"{network}: {_count(len(published), 'day')} published{span}, {sum(rows.values())} rows"
+    title = (
+        f"{network}: {_count(len(published), 'day')} published{_span(published)}, {sum(rows.values())} rows"
+    )
     return [title, *(f"  {table:<{width}}  {count:>7}" for table, count in filled.items())]
+
+
+def _span(published: list[DayStatus]) -> str:
+    """Return the range of the real days, and that of the made-up ones, in brackets; one day needs none."""
+    if len(published) < 2:
+        return ""
+    spans = spans_of(day.date for day in published)
+    ends = (
+        (spans["real_first"], spans["real_last"], ""),
+        (spans["synthetic_first"], spans["synthetic_last"], "synthetic "),
+    )
+    told = [f"{word}{first}..{last}" for first, last, word in ends if first]
+    return f" ({'; '.join([*told, *(['messages without a time'] if spans['untimed'] else [])])})"
 
 
 def _quarantined(reader: Reader, network: str, days: list[DayStatus]) -> list[str]:

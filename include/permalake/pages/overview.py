@@ -26,6 +26,7 @@ from permalake.web.paging import PageOptions
 from permalake.web.problems import documented
 from permalake.web.ranges import newest_real
 from permalake.web.state import RequestLake, lake_of
+from permalake.web.synthetic import spans_of
 from permalake.web.year_strip import year_strip
 
 router = page_router()
@@ -85,6 +86,7 @@ def _card(
     return {
         "network": network,
         "last": _iso(newest_real(published)),
+        **spans_of(published),
         "carried": _iso(carried_until(days)),
         "published": len(published),
         "quarantined": sum(day.quarantined for day in days),

@@ -2,15 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, date, datetime
-from typing import Any
+from typing import Any, TypedDict
 
 from permalake.lake.serving import LakeSnapshot
+from permalake.lake.status import NO_TIME
 
 
 def is_synthetic(day: date) -> bool:
     """Return whether a day is after today, so that what it holds is made up."""
     return day > datetime.now(UTC).date()
+
+
+class DaySpans(TypedDict):
+    """The range of real days and that of synthetic ones, null where there are none, each end inclusive.
+
+    ``untimed``: whether there are messages without a time too; their day is part of neither.
+    """
+
+    real_first: str | None
+    real_last: str | None
+    synthetic_first: str | None
+    synthetic_last: str | None
+    untimed: bool
+
+
+def spans_of(days: Iterable[date]) -> DaySpans:
+    """Return the ranges of days, so that nobody takes a made-up day for the end of a history."""
+    listed = set(days)
+    made_up = {day for day in listed if is_synthetic(day)}
+    real = listed - made_up - {NO_TIME}
+    return {
+        "real_first": _iso(min(real, default=None)),
+        "real_last": _iso(max(real, default=None)),
+        "synthetic_first": _iso(min(made_up, default=None)),
+        "synthetic_last": _iso(max(made_up, default=None)),
+        "untimed": NO_TIME in listed,
+    }
+
+
+def _iso(day: date | None) -> str | None:
+    return day.isoformat() if day else None
 
 
 def synthetic_days(snapshot: LakeSnapshot, network: str | None = None) -> list[dict[str, Any]]:
@@ -32,16 +65,24 @@ def synthetic_days(snapshot: LakeSnapshot, network: str | None = None) -> list[d
     ]
 
 
+def built_days(snapshot: LakeSnapshot, network: str) -> set[date]:
+    """Return the days of a network's tables that are built by day; a quote may be of the day after them."""
+    return {
+        file.day
+        for (name, _), table in snapshot.tables.items()
+        if name == network and table.contract.commit == "day"
+        for file in table.files
+    }
+
+
 def _days(snapshot: LakeSnapshot) -> dict[str, list[date]]:
     today = datetime.now(UTC).date()
     key = ("synthetic", today.isoformat())
     if key not in snapshot.memory:
-        by_network: dict[str, set[date]] = {}
-        for (network, _), table in snapshot.tables.items():
-            if table.contract.commit != "day":
-                continue  # a quote may be of the day after the transfer
-            if later := {file.day for file in table.files if file.day > today}:
-                by_network.setdefault(network, set()).update(later)
-        snapshot.memory[key] = {network: sorted(days) for network, days in by_network.items()}
+        later = {
+            network: sorted(day for day in built_days(snapshot, network) if day > today)
+            for network in snapshot.networks()
+        }
+        snapshot.memory[key] = {network: listed for network, listed in later.items() if listed}
     days: dict[str, list[date]] = snapshot.memory[key]
     return days
