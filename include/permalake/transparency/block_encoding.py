@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -15,78 +16,82 @@ BLOCK_ROWS = 256
 
 def encode_block(block: pa.Table, columns: Sequence[tuple[str, str]]) -> bytes:
     """Return the bytes of one block: the number of rows, then each column's presence and values."""
-    return _bytes_of(_encoded(block, columns), 0, len(block))
+    [encoded] = _encoded_blocks(block, columns, [(0, len(block))], b"")
+    return encoded
 
 
 def whole_blocks(batches: Iterator[pa.Table]) -> Iterator[pa.Table]:
     """Regroup rows so that each table holds whole blocks; the last one may end with a shorter block."""
     rest: pa.Table | None = None
     for batch in batches:
-        rows = pa.concat_tables([rest, batch]) if rest is not None else batch
-        whole = len(rows) - len(rows) % BLOCK_ROWS
+        if rest is not None:
+            # One block is put together from two batches: the rest of both stays where it is.
+            lacking = BLOCK_ROWS - len(rest)
+            rest = pa.concat_tables([rest, batch.slice(0, lacking)])
+            batch = batch.slice(lacking)  # noqa: PLW2901 - what is left of it
+            if len(rest) < BLOCK_ROWS:
+                continue
+            yield rest
+        whole = len(batch) - len(batch) % BLOCK_ROWS
         if whole:
-            yield rows.slice(0, whole)
-        rest = rows.slice(whole) if whole < len(rows) else None
+            yield batch.slice(0, whole)
+        rest = batch.slice(whole) if whole < len(batch) else None
     if rest is not None:
         yield rest
 
 
-def leaf_hashes(rows: pa.Table, columns: Sequence[tuple[str, str]]) -> Iterator[bytes]:
-    """Yield the leaf's hash of each block of rows that begin with a block."""
-    encoded = _encoded(rows, columns)
-    for start in range(0, len(rows), BLOCK_ROWS):
-        end = min(start + BLOCK_ROWS, len(rows))
-        yield sha256(_bytes_of(encoded, start, end, b"\0")).digest()
+def leaf_hashes(rows: pa.Table, columns: Sequence[tuple[str, str]]) -> list[bytes]:
+    """Return the leaf's hash of each block of rows that begin with a block."""
+    count = len(rows)
+    spans = [(start, min(start + BLOCK_ROWS, count)) for start in range(0, count, BLOCK_ROWS)]
+    return [sha256(block).digest() for block in _encoded_blocks(rows, columns, spans, b"\0")]
 
 
-def _encoded(rows: pa.Table, columns: Sequence[tuple[str, str]]) -> list[_Encoded]:
-    return [_Encoded(rows[name].combine_chunks(), kind) for name, kind in columns]
+def _encoded_blocks(
+    rows: pa.Table, columns: Sequence[tuple[str, str]], spans: Sequence[tuple[int, int]], before: bytes
+) -> Iterator[bytes]:
+    """Yield the bytes of the rows of each span as one block, behind those of ``before``."""
+    encoded = [_pieces(rows[name].combine_chunks(), kind, spans) for name, kind in columns]
+    for (start, end), *pieces in zip(spans, *encoded, strict=True):
+        yield b"".join(chain((before, (end - start).to_bytes(4, "little")), *pieces))
 
 
-def _bytes_of(columns: Sequence[_Encoded], start: int, end: int, before: bytes = b"") -> bytes:
-    """Return the bytes of rows start..end (exclusive) as one block, behind those of ``before``."""
-    count = (end - start).to_bytes(4, "little")
-    return b"".join([before, count, *(part for column in columns for part in column.parts(start, end))])
+def _pieces(values: pa.Array, kind: str, spans: Sequence[tuple[int, int]]) -> list[tuple[Any, ...]]:
+    """Return of each span a column's presence, lengths where values vary in length, and values.
+
+    They are cut out as bytes without looking at single values.
+    """
+    present = _presence(values).data
+    if kind in ("string", "binary"):
+        content = values.cast(pa.large_binary()).fill_null(b"")
+        return _cut(present, content, content.buffers()[2], 1, spans)
+    if kind == "list<int>":
+        lists = pc.coalesce(values, pa.scalar([], values.type)).cast(pa.large_list(pa.int64()))
+        return _cut(present, lists, pa.array(lists.values).buffers()[1], 8, spans)
+    width = 8
+    if kind.startswith("decimal"):
+        width = 16
+        data = _buffer(values.fill_null(0), width)
+    elif kind == "double":
+        # Adding zero makes the negative zero positive.
+        numbers = values.fill_null(0.0).to_numpy(zero_copy_only=False) + 0.0
+        data = memoryview(numbers.astype("<f8").tobytes())
+    else:
+        data = _buffer(_integers(values).fill_null(0), width)
+    return [(present[start:end], data[start * width : end * width]) for start, end in spans]
 
 
-class _Encoded:
-    """A column whose rows can be cut out as bytes without looking at single values."""
-
-    def __init__(self, values: pa.Array, kind: str) -> None:
-        self._present = _presence(values).data
-        self._data: memoryview | bytes
-        self._lengths: memoryview | None = None
-        self._ends: np.ndarray[Any, np.dtype[np.int64]] | None = None
-        self._width = 8
-        if kind in ("string", "binary"):
-            content = values.cast(pa.large_binary()).fill_null(b"")
-            self._cut(content, content.buffers()[2], 1)
-        elif kind == "list<int>":
-            lists = pc.coalesce(values, pa.scalar([], values.type)).cast(pa.large_list(pa.int64()))
-            self._cut(lists, pa.array(lists.values).buffers()[1], 8)
-        elif kind.startswith("decimal"):
-            self._width = 16
-            self._data = _buffer(values.fill_null(0), 16)
-        elif kind == "double":
-            # Adding zero makes the negative zero positive.
-            self._data = (values.fill_null(0.0).to_numpy(zero_copy_only=False) + 0.0).astype("<f8").tobytes()
-        else:
-            self._data = _buffer(_integers(values).fill_null(0), 8)
-
-    def _cut(self, array: Any, data: pa.Buffer | None, width: int) -> None:
-        ends = np.frombuffer(array.buffers()[1], np.int64)[array.offset : array.offset + len(array) + 1]
-        self._lengths = np.diff(ends).astype("<u4").data
-        self._ends = ends * width
-        self._data = memoryview(data) if data is not None else b""
-
-    def parts(self, start: int, end: int) -> Iterator[Any]:
-        """Yield presence, lengths where values vary in length, and values of rows start..end (exclusive)."""
-        yield self._present[start:end]
-        if self._ends is None or self._lengths is None:
-            yield self._data[start * self._width : end * self._width]
-        else:
-            yield self._lengths[start:end]
-            yield self._data[self._ends[start] : self._ends[end]]
+def _cut(
+    present: memoryview, array: Any, data: pa.Buffer | None, width: int, spans: Sequence[tuple[int, int]]
+) -> list[tuple[Any, ...]]:
+    ends = np.frombuffer(array.buffers()[1], np.int64)[array.offset : array.offset + len(array) + 1]
+    lengths = np.diff(ends).astype("<u4").data
+    content = memoryview(data) if data is not None else memoryview(b"")
+    places = (ends[[start for start, _ in spans] + [len(array)]] * width).tolist()
+    return [
+        (present[start:end], lengths[start:end], content[first:last])
+        for (start, end), (first, last) in zip(spans, pairwise(places), strict=True)
+    ]
 
 
 def _presence(values: pa.Array) -> np.ndarray[Any, np.dtype[np.uint8]]:

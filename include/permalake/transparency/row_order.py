@@ -7,11 +7,13 @@ sorts them, or at least by the first column of the order; DuckDB sorts others.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 
 from permalake.arrays.order import sorted_rows
 from permalake.contracts import Table
@@ -125,25 +127,27 @@ def _merged(rows: ds.Dataset, columns: list[str], order: Sequence[str]) -> Itera
     lead = order[0]
     waiting = _by_first_value(rows, lead)
     files: list[_File] = []
-    last: pa.Table | None = None
+    last: Any = None
     while files or waiting:
         # What is below the bound is complete: whatever is still to be read follows it.
         ends = [file.last for file in files if file.last is not None]
         bound = min([*ends, *(first for first, _ in waiting[-1:])], default=None)
-        if parts := [part for file in files for part in file.before(bound)]:
-            window = pa.concat_tables(parts)
-            if not _is_rising(window, order, last):
+        given = [parts for file in files if (parts := file.before(bound))]
+        if given:
+            window = pa.concat_tables(chain.from_iterable(given))
+            if len(given) > 1 or not _is_rising(window, order):
                 window = sorted_rows(window, order)
-                if not _is_rising(window, order, last):
-                    raise _NotInOrderError
-            last = window.select(list(order)).slice(len(window) - 1)
+            # Windows do not share a value of the first column.
+            if last is not None and window[lead][0].as_py() <= last:
+                raise _NotInOrderError
+            last = window[lead][-1].as_py()
             yield window
         for file in files:
             if bound is not None and file.last == bound:
                 file.read()
         while waiting and waiting[-1][0] == bound:
             fragment = waiting.pop()[1]
-            files.append(_File(fragment.to_batches(rows.schema, columns, batch_size=_BATCH_ROWS), lead))
+            files.append(_File(_batches(fragment, rows.schema, columns), lead))
         files = [file for file in files if file.last is not None or file.bytes]
         if sum(file.bytes for file in files) > _MOST_HELD:
             raise _NotInOrderError
@@ -167,6 +171,23 @@ def _by_first_value(rows: ds.Dataset, lead: str) -> list[tuple[Any, Any]]:
     ]
 
 
+def _batches(fragment: ds.Fragment, schema: pa.Schema, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a file, as a dataset does.
+
+    A dataset takes a fifth longer, which is saved on files whose columns are of the types that it would make
+    of them.
+    """
+    asked = pa.schema([schema.field(name) for name in columns])
+    if isinstance(fragment, ds.ParquetFileFragment):
+        with pq.ParquetFile(fragment.filesystem.open_input_file(fragment.path)) as file:
+            held = {field.name: field.type for field in file.schema_arrow}
+            if all(held.get(field.name) == field.type for field in asked):
+                for batch in file.iter_batches(_BATCH_ROWS, columns=columns, use_threads=False):
+                    yield pa.record_batch([batch[name] for name in columns], asked)
+                return
+    yield from fragment.to_batches(schema, columns, batch_size=_BATCH_ROWS)
+
+
 def _stated_least(fragment: Any, lead: str) -> Any:
     """Return the least value of a column by a Parquet file's own words; None where it does not say."""
     if not isinstance(fragment, ds.ParquetFileFragment):
@@ -176,17 +197,14 @@ def _stated_least(fragment: Any, lead: str) -> Any:
     return min(stated) if is_known else None
 
 
-def _is_rising(window: pa.Table, order: Sequence[str], last: pa.Table | None) -> bool:
-    """Return whether each row's key is greater than the one before, the first one's than that of ``last``.
+def _is_rising(window: pa.Table, order: Sequence[str]) -> bool:
+    """Return whether each row's key is greater than the one before.
 
     Keys that hold nulls do not count as rising.
     """
-    keys = window.select(list(order))
-    if last is not None:
-        keys = pa.concat_tables([last, keys])
     tied: Any = True
-    for name in keys.column_names:
-        column = keys[name].combine_chunks()
+    for name in order:
+        column = window[name].combine_chunks()
         if column.null_count:
             return False
         before, after = column.slice(0, len(column) - 1), column.slice(1)
