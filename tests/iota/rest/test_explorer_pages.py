@@ -14,6 +14,7 @@ from itertools import pairwise
 import pytest
 
 from permalake.config import Settings
+from permalake.iota.rest.chain_states import moments
 from support import held_amounts
 from support.iota_days import expected
 from support.synthetic_lake import NETWORKS as PROTOCOLS
@@ -291,6 +292,61 @@ def test_a_chain_lists_its_earlier_states(synthetic_api, kind) -> None:
         indices = [one["state_index"] for one in found]
         assert None not in indices
         assert indices == sorted(indices, reverse=True)
+
+
+def moment(row):
+    return {
+        "milestone_index": row["milestone_index"],
+        "time": row["ms_timestamp"].strftime("%Y-%m-%d %H:%M:%S"),
+        "transaction_id": row["output_id"][:64],
+    }
+
+
+@pytest.mark.parametrize("kind", CHAINS)
+def test_a_chain_page_says_since_when_it_is_and_is_so(synthetic_api, kind, monkeypatch) -> None:
+    """A page that shows the newest states alone says the same as one that shows all."""
+    rows = tables("stardust")[f"{kind}_outputs"]
+    spends = {row["output_id"]: row for row in tables("stardust")["consumed_outputs"]}
+    ends = set()
+    for chain in {row[CHAINS[kind]] for row in rows}:
+        own = sorted(
+            (row for row in rows if row[CHAINS[kind]] == chain), key=lambda row: row["milestone_index"]
+        )
+        page = f"/shimmer/explore/{kind}/{chain}"
+        found = get(synthetic_api, page)["found"]
+        assert (found["created"], found["state_since"]) == (moment(own[0]), moment(own[-1]))
+        if kind == "alias":
+            [first, *_] = (row for row in own if row["state_index"] == own[-1]["state_index"])
+            assert found["index_since"] == moment(first)
+        end = spends.get(own[-1]["output_id"])
+        assert found["destroyed"] == (end and moment(end) | {"transaction_id": end["transaction_id"]})
+        ends.add(end is None)
+        text = synthetic_api.get(page, headers={"Accept": "text/html"}).text
+        assert f'title="{found["created"]["transaction_id"]}"' in text
+        assert ('<th scope="row">Destroyed</th>' in text) == (end is not None)
+        of_last_milestone = sum(row["milestone_index"] == own[-1]["milestone_index"] for row in own)
+        with monkeypatch.context() as patch:
+            patch.setattr("permalake.iota.rest.chain_facts.MOST", of_last_milestone)
+            part = get(synthetic_api, page)["found"]
+        assert part["complete"] == (len(part["outputs"]) == len(own))
+        for name in ("created", "state_since", "index_since", "destroyed"):
+            assert part[name] == found[name], name
+    assert False in ends
+
+
+def test_an_alias_that_its_governor_changed_has_its_index_from_before(synthetic_api) -> None:
+    """What the lake does not hold is told as unknown: here the creation, which is left out."""
+    rows = tables("stardust")["alias_outputs"]
+    [(chain, _)] = Counter(row["alias_id"] for row in rows).most_common(1)
+    own = sorted((row for row in rows if row["alias_id"] == chain), key=lambda row: -row["milestone_index"])
+    governed = [own[0] | {"state_index": own[1]["state_index"]}, *own[1:-1]]
+    told = moments(None, "alias", chain, governed, {}, is_complete=True)
+    assert told == {
+        "created": None,
+        "state_since": moment(own[0]),
+        "index_since": moment(own[1]),
+        "destroyed": None,
+    }
 
 
 def test_an_alias_lists_its_foundries_and_a_foundry_its_alias(synthetic_api) -> None:

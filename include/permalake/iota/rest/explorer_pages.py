@@ -14,7 +14,8 @@ from starlette.responses import FileResponse, Response
 
 from permalake.iota.rest import ledger, page_facts
 from permalake.iota.rest.browser_proof import browser_proof
-from permalake.iota.rest.chain_facts import CHAINS, chain_facts, is_known
+from permalake.iota.rest.chain_facts import chain_facts, is_known
+from permalake.iota.rest.chain_states import CHAINS
 from permalake.iota.rest.core_v2 import milestone_by_id
 from permalake.iota.rest.day_facts import day_facts
 from permalake.iota.rest.known_networks import coin

@@ -10,7 +10,7 @@ from permalake.iota.codec.reasons import described
 from permalake.iota.codec.to_json import block_json, milestone_payload_json, output_json
 from permalake.iota.rest import ledger
 from permalake.iota.rest.balances import balance_of
-from permalake.iota.rest.chain_facts import CHAINS, life_of
+from permalake.iota.rest.chain_states import CHAINS, life_of
 from permalake.iota.rest.conditions import conditions_in_words
 from permalake.iota.rest.content_words import (
     KINDS,
