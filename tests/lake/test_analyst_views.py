@@ -217,6 +217,7 @@ def test_every_chain_has_its_name(tmp_path_factory, statement) -> None:
             ],
             "token_transfer_details": [
                 {"row_key": key, "amount": amount, "notional_usd": usd, "reason": reason, "date": DAY1}
+                | ({"token_price_usd": Decimal(2), "price_source": "file"} if usd else {})
                 for key, (amount, usd, reason) in zip(keys, details, strict=True)
             ],
         },
@@ -242,7 +243,8 @@ def test_every_chain_has_its_name(tmp_path_factory, statement) -> None:
     config = configuration(settings)
     sent, received = (statement(config, party)[1].splitlines() for party in ("So1ana", "0xaB"))
     parts = ("2022-09-28T12:00:00Z", keys[0], "")  # its transaction is not known
-    assert [",".join((*parts, "sent,solana,,,-12.50000000,-25.00000000,,0xAb,ethereum", TOKEN))] == sent[1:]
-    assert [",".join((*parts, "received,solana,,,12.50000000,25.00000000,,So1ana,ethereum", TOKEN))] == (
-        received[1:]
-    )
+    priced = "2.000000000000000000,file,,,,"
+    expected = f"sent,solana,,,-12.50000000,-25.00000000,{priced},0xAb,ethereum"
+    assert [",".join((*parts, expected, TOKEN))] == sent[1:]
+    expected = f"received,solana,,,12.50000000,25.00000000,{priced},So1ana,ethereum"
+    assert [",".join((*parts, expected, TOKEN))] == received[1:]

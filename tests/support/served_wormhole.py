@@ -51,6 +51,7 @@ def world_rows() -> dict[str, list[dict]]:
     _add_far_message(tables)
     tables["redemptions"] = list(_redemptions(tables))
     _add_applications(tables)
+    _add_stand_ins(tables)
     tables["observations"] = list(_observations(tables["quorum_state"]))
     return tables
 
@@ -187,6 +188,20 @@ def _add_far_message(tables):
     tables["messages_daily"].append(
         {"date": LAST_DAY, "emitter_chain": FAR_CHAIN, "messages": 2, "verified": 2, "quarantined": 0}
     )
+
+
+def _add_stand_ins(tables):
+    """Let a dollar, or an asset of half a dollar, stand in for the price of transfers that have none."""
+    unpriced = [
+        row
+        for row in tables["token_transfer_details"]
+        if row["token_price_usd"] is None and row["amount"] and len(row["amount"]) < 20
+    ]
+    for number, row in enumerate(unpriced):
+        price = Decimal("0.5") if number % 2 else Decimal(1)
+        row["stand_in"] = "half-dollar" if number % 2 else "usd"
+        row["stand_in_price_usd"] = price
+        row["stand_in_notional_usd"] = (Decimal(row["amount"]) * price).quantize(Decimal("1e-8"))
 
 
 def _add_applications(tables):

@@ -30,7 +30,9 @@ _BALANCES = """
 _SENT = """
     SELECT {named}timestamp AS "time", row_key, transaction_id, '{side}' AS side, emitter_chain_name,
         target_chain_name, symbol, {sign}amount AS amount, {sign}notional_usd AS notional_usd,
-        reason AS no_value_because, {other} AS counterparty, origin_chain_name, origin_address
+        token_price_usd, price_source, reason AS no_value_because,
+        {sign}stand_in_notional_usd AS stand_in_notional_usd,
+        stand_in_price_usd, stand_in, {other} AS counterparty, origin_chain_name, origin_address
     FROM wormhole.priced_transfers
     WHERE {compared} IN ({addresses}) AND date BETWEEN '{first}' AND '{last}'
 """
@@ -73,8 +75,9 @@ def command(  # noqa: PLR0917
     IOTA: the rows of the view account_statement, amounts in coins, native tokens beside them, each balance
     that after the milestone. Where the lake begins in the middle, a
     balance is at least the one that is told, since since_milestone. Wormhole: token transfers that the
-    address sent (below zero) or that name it as receiver, with their value in USD at the time. Of several
-    addresses, each row names its own. Pages and proofs are of one.
+    address sent (below zero) or that name it as receiver, with their value in USD at the time; where no price
+    is known, the value by a stand-in stands apart. Of several addresses, each row names its own. Pages and
+    proofs are of one.
 
     Examples:
       permalake statement smr1qzyg…

@@ -211,7 +211,11 @@ _LIST_FORMS: dict[str | None, tuple[str, Callable[[list[Row]], bytes]]] = {
 
 
 def _cell(value: Any) -> Any:
-    return " ".join(str(part) for part in value) if isinstance(value, list) else value
+    """Return a value of a file's row: a list is text, its pairs are written ``ID=AMOUNT``."""
+    if not isinstance(value, list):
+        return value
+    parts = (part.values() if isinstance(part, Mapping) else (part,) for part in value)
+    return " ".join("=".join(map(str, part)) for part in parts)
 
 
 def _as_range(request: Request, content: Mapping[str, Any]) -> str | None:

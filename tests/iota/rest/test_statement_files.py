@@ -213,6 +213,9 @@ def test_command_and_page_have_one_statement_with_native_tokens(
     for move in page.json()["found"]["history"]["moves"]:
         shown = {one["id"]: int(one["amount"]) for one in move["tokens"]}
         assert shown == expected.get(move["transaction_id"], {})
+    text = synthetic_api.get(f"/shimmer/explore/address/{address}?format=csv&list=history.moves").text
+    for row in csv.DictReader(io.StringIO(text)):
+        assert told(row["tokens"]) == expected.get(row["transaction_id"], {}), "the page's own file"
     some = next(token for changes in expected.values() for token in changes)
     assert some in archive.read("statement.html").decode()
 

@@ -82,6 +82,15 @@ def test_an_address_has_its_transfers_with_sides_and_values(client, tables) -> N
     assert f"/wormhole/address/{sender}" in get(
         client, "/wormhole/vaa/" + found["moves"][0]["message"], form="html"
     )
+    details = {of_row_key(row["row_key"]).text: row for row in tables["token_transfer_details"]}
+    marked = {one["message"] for one in found["moves"] if one["stand_in"]}
+    assert marked == {key for key in (one["message"] for one in found["moves"]) if details[key]["stand_in"]}
+    for one in found["moves"]:
+        value = details[one["message"]]["stand_in_notional_usd"]
+        assert one["stand_in_usd"] is None or Decimal(one["stand_in_usd"]) == value
+    page = get(client, f"/wormhole/address/{sender}", form="html")
+    assert page.count('<span class="soft">stand-in</span>') == len(marked)
+    assert ("stands in" in page) == bool(marked)
     get(client, "/wormhole/address/0x" + "ab" * 20, 404)
     get(client, "/wormhole/address/no address", 400)
 

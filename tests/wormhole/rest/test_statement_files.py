@@ -103,7 +103,7 @@ def test_the_page_has_the_figures_of_sql(config, transfers, busiest, tmp_path, c
     ][1:]
     shown = sorted((row[8], row[1], number(row[4]), number(row[6])) for row in table)
     assert shown == rows
-    words = {row[6] for row in table if number(row[6]) is None}
+    words = {row[6].partition(";")[0] for row in table if number(row[6]) is None}
     assert words <= {"no_quote", "not_listed", "no_decimals", "denied", "not_asked", "unknown"}
     assert "<script" not in page
     assert re.findall(r"https?://", page) == []
@@ -177,5 +177,25 @@ def test_command_and_page_have_one_statement_with_transactions(
     assert sorted(served, key=place) == sorted(printed, key=place)
     emitted = {row["row_key"]: row["transaction_id"] or "" for row in transfers}
     assert {row["row_key"]: row["transaction_id"] for row in printed}.items() <= emitted.items()
-    assert any(row["transaction_id"] for row in printed)
+    signs = {side: sign for side, sign, _ in SIDES}
+    of_key = {row["row_key"]: row for row in transfers}
+    for row in printed:
+        known = of_key[row["row_key"]]
+        assert (row["stand_in"] or None, row["price_source"] or None) == (
+            known["stand_in"],
+            known["price_source"],
+        )
+        for name, sign in (
+            ("notional_usd", signs[row["side"]]),
+            ("stand_in_notional_usd", signs[row["side"]]),
+            ("token_price_usd", 1),
+            ("stand_in_price_usd", 1),
+        ):
+            value = known[name]
+            assert (Decimal(row[name]) if row[name] else None) == (None if value is None else sign * value), (
+                name
+            )
+        assert not (row["notional_usd"] and row["stand_in_notional_usd"]), "a price needs no stand-in"
+    for name in ("transaction_id", "notional_usd", "stand_in"):
+        assert any(row[name] for row in printed), name
     assert "list=statement" in page

@@ -67,6 +67,7 @@ _TRANSFERS = (
     "initiating_tx_id AS transaction_id, emitter_chain, target_chain, "
     "origin_chain, origin_address, origin_symbol AS symbol, origin_name AS token_name, "
     "details.amount AS amount_text, notional_usd, token_price_usd, price_timestamp, price_source, reason, "
+    "stand_in, stand_in_price_usd, stand_in_notional_usd, "
     "sender_address, receiver_address FROM {network}.token_transfer_payload AS sent "
     "JOIN {network}.message_publication AS published "
     "ON published.date = sent.date AND published.row_key = sent.row_key "
@@ -117,6 +118,14 @@ PRICED_TRANSFERS = LakeView(
         _text("price_source", "Provider of the quote."),
         reason_column(),
         _text("reason_text", "The same in words."),
+        _text("stand_in", "Without a quote: usd for a stablecoin, or the CoinGecko id of the wrapped asset."),
+        Column("stand_in_price_usd", "decimal(38,18)", "Its price (USD); null with a quote.", required=False),
+        Column(
+            "stand_in_notional_usd",
+            "decimal(38,8)",
+            "Value by it (USD), never part of any sum; null with a quote.",
+            required=False,
+        ),
         _text("sender_address", "Sender of the transaction, where it is known."),
         _text("receiver_address", "Receiver in the target chain's native form, where 32 bytes determine it."),
     ),
@@ -124,7 +133,8 @@ PRICED_TRANSFERS = LakeView(
     f"SELECT date, row_key, timestamp, transaction_id, {with_names(*_ROUTE)}, origin_address, symbol, "  # noqa: S608
     "token_name, TRY_CAST(amount_text AS DECIMAL(38,8)) AS amount, amount_text, notional_usd, "
     "token_price_usd, price_timestamp, price_source, reason, "
-    f"{meaning_sql('reason')} AS reason_text, sender_address, receiver_address FROM ({_TRANSFERS})",
+    f"{meaning_sql('reason')} AS reason_text, stand_in, stand_in_price_usd, "
+    f"stand_in_notional_usd, sender_address, receiver_address FROM ({_TRANSFERS})",
     note="A sum of notional_usd leaves out what has no price: count(notional_usd) tells how many have one.",
     key=("row_key",),
 )

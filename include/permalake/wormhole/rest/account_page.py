@@ -126,7 +126,7 @@ def _redemptions(lake: RequestLake, days: Sequence[date]) -> dict[str, str]:
 def _move(row: Mapping[str, Any], spellings: Sequence[str], reference: Reference) -> dict[str, Any]:
     """Return a transfer as its address sees it; one to itself counts as sent."""
     is_sent = row["sender_address"] in spellings
-    usd = row["notional_usd"]
+    usd, stand_in_usd = row["notional_usd"], row["stand_in_notional_usd"]
     return {
         "time": time_of(row["timestamp"]),
         "is_synthetic": is_synthetic(row["date"]),
@@ -134,6 +134,9 @@ def _move(row: Mapping[str, Any], spellings: Sequence[str], reference: Reference
         "amount": row["amount_text"],
         "symbol": row["symbol"] or row["origin_address"][-8:],
         "usd": None if usd is None else plain_decimal(usd),
+        "no_value_because": row["reason_text"] if usd is None else None,
+        "stand_in_usd": None if stand_in_usd is None else plain_decimal(stand_in_usd),
+        "stand_in": row["stand_in"],
         "counterparty": row["receiver_address"] if is_sent else row["sender_address"],
         "source": chain_name(reference, row["emitter_chain"]),
         "target": chain_name(reference, row["target_chain"]),
@@ -153,7 +156,12 @@ def _statement(row: Mapping[str, Any], spellings: Sequence[str]) -> list[dict[st
             "side": side,
             **{name: row[name] for name in ("emitter_chain_name", "target_chain_name", "symbol")},
             **{name: _signed(row[name], sign) for name in ("amount", "notional_usd")},
+            "token_price_usd": json_value(row["token_price_usd"]),
+            "price_source": row["price_source"],
             "no_value_because": row["reason"],
+            "stand_in_notional_usd": _signed(row["stand_in_notional_usd"], sign),
+            "stand_in_price_usd": json_value(row["stand_in_price_usd"]),
+            "stand_in": row["stand_in"],
             "counterparty": row["receiver_address" if side == "sent" else "sender_address"],
             **{name: row[name] for name in ("origin_chain_name", "origin_address")},
         }
