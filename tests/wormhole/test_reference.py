@@ -19,6 +19,24 @@ TERRA_CLASSIC = 3
 WETH = (2, "000000000000000000000000c02aaa39b223fe8d0a0e5c4f27ead9083c756cc2")
 
 
+def test_guardians_have_names_where_the_list_of_their_set_tells_them(tmp_path) -> None:
+    bundled = load_reference()
+    assert set(bundled.guardian_names) == set(bundled.guardian_sets)
+    for index, members in bundled.guardian_sets.items():
+        names = [bundled.guardian_name(index, member) for member in members]
+        assert all(names)
+        assert len(set(names)) == len(members)
+    assert [bundled.guardian_name(index, bundled.guardian_sets[index][0]) for index in (0, 3, 4, 7)] == [
+        *("Certus One", "Certus One", "RockawayX", "RockawayX")
+    ]
+    first = bundled.guardian_sets[4][0]
+    assert bundled.guardian_name(3, first) is None, "not of this set"
+    assert bundled.guardian_name(999, first) is None
+    own = [{"index": 4, "guardians": [{"pubkey": f"0x{first.hex()}"}]}]
+    (tmp_path / "guardian_sets.json").write_text(json.dumps(own))
+    assert load_reference(tmp_path).guardian_name(4, first) is None, "a list of one's own tells no name"
+
+
 def test_bundled_guardian_sets() -> None:
     sets = load_reference().guardian_sets
     assert sorted(sets) == list(range(8))

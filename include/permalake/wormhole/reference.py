@@ -125,8 +125,17 @@ class Reference:
     which it no longer does."""
     governor_limits: tuple[GovernorLimit, ...] = ()
     """In order of chain and day."""
+    guardian_names: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    """Names of a set's guardians in the order of their addresses, empty where the list has none. Those of
+    mainnet are published in wormhole-foundation/wormhole, ``guardianset/mainnetv2/canonical_sets``."""
     version: str = field(default="", compare=False)
     """Changes with the files, for validators of answers that show them."""
+
+    def guardian_name(self, index: int, address: bytes) -> str | None:
+        """Return the name of a guardian of a set; None where nobody tells it."""
+        members = self.guardian_sets.get(index, ())
+        names = dict(zip(members, self.guardian_names.get(index, ()), strict=False))
+        return names.get(address) or None
 
     def contracts(self) -> Contracts:
         """Return the contracts of applications, those of the bridges among them."""
@@ -191,6 +200,7 @@ def load_reference(directory: str | Path | None = None) -> Reference:
 @lru_cache(maxsize=8)
 def _load(files: tuple[tuple[Path, int, int], ...]) -> Reference:
     guardian_sets: dict[int, tuple[bytes, ...]] = {}
+    guardian_names: dict[int, tuple[str, ...]] = {}
     token_bridges: set[tuple[int, bytes]] = set()
     nft_bridges: set[tuple[int, bytes]] = set()
     tokens: dict[TokenId, Token] = {}
@@ -205,8 +215,13 @@ def _load(files: tuple[tuple[Path, int, int], ...]) -> Reference:
         token_bridges.update(_emitters(listed.get("tokenbridge_emitters", [])))
         nft_bridges.update(_emitters(listed.get("nftbridge_emitters", [])))
 
+    def guardians_of(file: Path) -> None:
+        listed = _json(file)
+        guardian_sets.update(_guardian_sets(listed))
+        guardian_names.update(_guardian_names(listed))
+
     readers: dict[str, Callable[[Path], None]] = {
-        "guardian_sets.json": lambda file: guardian_sets.update(_guardian_sets(_json(file))),
+        "guardian_sets.json": guardians_of,
         "bridges.json": bridges_of,
         "token_list.csv": lambda file: tokens.update(_tokens(file)),
         "deny.json": lambda file: denied.update(
@@ -238,6 +253,7 @@ def _load(files: tuple[tuple[Path, int, int], ...]) -> Reference:
         applications,
         fallback_assets,
         ordered,
+        guardian_names,
         version,
     )
 
@@ -260,6 +276,15 @@ def _token_id(chain: Any, address: str) -> TokenId:
 def _guardian_sets(listed: list[dict[str, Any]]) -> dict[int, tuple[bytes, ...]]:
     return {
         int(listed_set["index"]): tuple(_hex(guardian["pubkey"], 20) for guardian in listed_set["guardians"])
+        for listed_set in listed
+    }
+
+
+def _guardian_names(listed: list[dict[str, Any]]) -> dict[int, tuple[str, ...]]:
+    return {
+        int(listed_set["index"]): tuple(
+            str(guardian.get("name") or "") for guardian in listed_set["guardians"]
+        )
         for listed_set in listed
     }
 

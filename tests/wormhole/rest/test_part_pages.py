@@ -107,6 +107,15 @@ def test_a_guardian_set_has_its_members_and_what_they_signed(client, tables) -> 
     found = get(client, f"/wormhole/guardian-set/{index}")
     members = load_reference(SYNTHETIC / "reference").guardian_sets[index]
     assert [one["address"] for one in found["guardians"]] == [f"0x{one.hex()}" for one in members]
+    assert [one["name"] for one in found["guardians"]] == [f"g{at}" for at in range(len(members))]
+    text = get(client, f"/wormhole/guardian-set/{index}", form="html")
+    assert f'<td data-name="Name"><bdi>g{len(members) - 1}</bdi></td>' in text
+    key = next(row["row_key"] for row in tables["quorum_state"])
+    message = get(client, f"/wormhole/vaa/{of_row_key(key).text}")
+    named = dict(zip((f"0x{one.hex()}" for one in members), range(len(members)), strict=True))
+    assert {one["name"] for one in message["guardians"]} == {
+        f"g{named[one['address']]}" for one in message["guardians"]
+    }
     assert found["messages"] == count
     of_day = {
         row["row_key"]

@@ -1,4 +1,7 @@
-"""The page of a guardian set: its members, the messages that it signed, and who signs."""
+"""The page of a guardian set: its members, the messages that it signed, and who signs.
+
+No VAA has names: they are those of :attr:`~permalake.wormhole.reference.Reference.guardian_names`.
+"""
 
 from __future__ import annotations
 
@@ -65,6 +68,7 @@ def guardian_set(
         "guardians": [
             {
                 "place": place,
+                "name": reference.guardian_name(number, member),
                 "address": f"0x{member.hex()}",
                 "signed": count if vaas else None,
                 "share": f"{100 * count / vaas:.1f} %" if vaas else None,

@@ -65,6 +65,7 @@ def described(tables: Tables, reference: Reference) -> dict[str, Any]:
         "guardians_of_set": len(reference.guardian_sets.get(published["guardian_set_index"], ())),
         "guardians": [
             {
+                "name": reference.guardian_name(published["guardian_set_index"], signature.guardian),
                 "address": f"0x{signature.guardian.hex()}",
                 "observed_at": json_value(signature.observed_at),
                 "is_signer": signature.is_signer,
