@@ -55,6 +55,9 @@ class LiveHead(Protocol):
     def advance(self) -> Advance | None:
         """Add what is new at the source; None if that is nothing."""
 
+    def finish(self) -> None:
+        """Bring the stores that follow the head as far as it is."""
+
     def close(self) -> None:
         """Let go of the source."""
 
@@ -167,7 +170,10 @@ def follow(work: Workspace, order: LiveOrder, live: LiveHead) -> None:
         chores.do(added is not None)
         watch.look(added)
         is_idle = added is None and not failures
-        if (order.once and is_idle) or time.monotonic() - began >= (order.seconds or math.inf):
+        if order.once and is_idle:
+            live.finish()
+            return
+        if time.monotonic() - began >= (order.seconds or math.inf):
             return
         if added is None:
             time.sleep(settings.poll_seconds)

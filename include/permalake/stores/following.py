@@ -1,16 +1,17 @@
-"""Stores that follow a live head: one that fails is left alone for a while and never stops the head."""
+"""Stores that follow a live head: one that is slow, or fails, never stops the head."""
 
 from __future__ import annotations
 
 import logging
 import time
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 from permalake.errors import PermalakeError, line_of
 
 PAUSE_SECONDS = 10.0
-"""Each attempt keeps the head waiting."""
+"""A store that failed is left alone for so long."""
 _LOG = logging.getLogger("permalake")
 _Result = TypeVar("_Result")
 
@@ -54,3 +55,34 @@ class StoreAttempts:
         if lasted >= self._limit and not self._is_alerted:
             self._is_alerted = True
             self._alert(f"{self._store} has lacked a part of the live head for {lasted:.0f} s: {reason}")
+
+
+class Follower:
+    """Writes a head into a store, in a thread beside the one that adds to the head.
+
+    ``write`` writes a batch of what the store lacks, and returns how much is left; it raises nothing.
+    """
+
+    def __init__(self, write: Callable[[], int]) -> None:
+        self._write = write
+        self._thread = ThreadPoolExecutor(1)
+        self._running: Future[None] | None = None
+        self._is_closed = False
+
+    def wake(self) -> None:
+        """Let it write what the head has now, unless it is writing; return at once."""
+        if self._running is None or self._running.done():
+            self._running = self._thread.submit(self._write_all)
+
+    def finish(self) -> None:
+        """Return once the store has what the head has, or has failed."""
+        self._thread.submit(self._write_all).result()
+
+    def close(self) -> None:
+        """Return once the batch that is being written is."""
+        self._is_closed = True
+        self._thread.shutdown()
+
+    def _write_all(self) -> None:
+        while not self._is_closed and self._write():
+            pass

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 
+from permalake.contracts import Table
 from permalake.contracts.cql import StoreTable
 from permalake.iota.contracts.unreferenced import UNREFERENCED_MESSAGES
 from permalake.iota.permanode import stardust_schema as store
@@ -29,7 +29,6 @@ from permalake.lake import leases
 from permalake.lake.published import dataset
 from permalake.stores import cassandra, serve
 from permalake.stores.following import StoreAttempts
-from permalake.stores.pinned import Pinned
 
 if TYPE_CHECKING:
     from cassandra.cluster import Session
@@ -75,14 +74,12 @@ class CassandraHead:
         self._attempts = StoreAttempts(head.network, "Cassandra", alert, settings.live.max_lag_seconds)
         self._micros = 0
 
-    def bring(self) -> int:
+    def write(self) -> int:
         """Write what Cassandra lacks, a batch of milestones at most; return how many are left.
 
-        A failure is logged on one line; a later batch tries again.
+        A failure is logged on one line; a later call tries again.
         """
-        if not self._must_ask() and self._head.locations() == self._written:
-            return 0
-        left = self._attempts.attempt(self._write_alone)
+        left = self._attempts.attempt(self._write_lacking)
         if left is None:
             self._synced = None
         return left or 0
@@ -90,7 +87,9 @@ class CassandraHead:
     def _must_ask(self) -> bool:
         return self._synced is None or time.monotonic() - self._asked > self._ttl / 8
 
-    def _write_alone(self) -> int:
+    def _write_lacking(self) -> int:
+        if not self._must_ask() and self._head.locations() == self._written:
+            return 0
         with leases.alone(self._database, self._network, CassandraStore.name, self._run_id):
             return self._write()
 
@@ -100,22 +99,23 @@ class CassandraHead:
             serve.ensure(self._database, self._all_settings, self._network, CassandraStore())
         # Of one read: a message is above the last milestone or below it, never both.
         locations = self._head.locations()
-        milestones = self._table(locations, "milestones").to_table(["milestone_index", "date", "message_id"])
-        above = self._table(locations, UNREFERENCED_MESSAGES.name)
+        milestones = self._rows(locations, "milestones", ["milestone_index", "date", "message_id"])
+        above = self._rows(locations, UNREFERENCED_MESSAGES.name)
         with cassandra.session(self._settings, plain=True) as connected:
             lacking = self._lacking(connected, milestones)
             batch = lacking.slice(0, self._most)
             # Each write time is later than all before; what goes, goes before what comes.
             self._micros = max(head_micros(self._database), self._micros + 3)
-            self._write_above(connected, above.to_table(), self._ids_of(locations, batch))
+            rows = _RowsOfMilestones(self._spark, self._head.contracts, locations, batch)
+            self._write_above(connected, above, frozenset(rows.table("messages")["message_id"].to_pylist()))
             if batch.num_rows:
-                self._write_milestones(connected, locations, batch)
+                self._write_milestones(connected, rows, batch)
         left: int = lacking.num_rows - batch.num_rows
         self._written = {} if left else locations
         return left
 
-    def _table(self, locations: Mapping[str, str], name: str) -> ds.Dataset:
-        return dataset(self._head.contracts[name], locations.get(name))
+    def _rows(self, locations: Mapping[str, str], name: str, columns: list[str] | None = None) -> pa.Table:
+        return dataset(self._head.contracts[name], locations.get(name)).to_table(columns)
 
     def _lacking(self, connected: Session, milestones: pa.Table) -> pa.Table:
         """Return the milestones that Cassandra lacks, or has without the message that carries them."""
@@ -143,18 +143,6 @@ class CassandraHead:
         for number in range(first // self._chunk_size, last // self._chunk_size + 1):
             yield from (row[0] for row in connected.execute(statement, (number, first, last)))
 
-    def _has_rows(self, locations: Mapping[str, str], name: str, condition: pc.Expression) -> bool:
-        # A query of Spark's for nothing costs as much as one for a batch.
-        return bool(
-            self._table(locations, name).head(1, columns=["milestone_index"], filter=condition).num_rows
-        )
-
-    def _ids_of(self, locations: Mapping[str, str], batch: pa.Table) -> frozenset[str]:
-        """Return the ids of the messages that milestones reference."""
-        is_theirs = pc.field("milestone_index").isin(batch["milestone_index"].combine_chunks())
-        messages = self._table(locations, "messages").to_table(["message_id"], filter=is_theirs)
-        return frozenset(messages["message_id"].to_pylist())
-
     def _write_above(self, connected: Session, above: pa.Table, referenced: frozenset[str]) -> None:
         """Take out what is no longer above the last milestone, add what is new there.
 
@@ -171,18 +159,17 @@ class CassandraHead:
         if fresh:
             self._messages.write(connected, fresh, self._micros + 1)
 
-    def _write_milestones(self, connected: Session, locations: Mapping[str, str], batch: pa.Table) -> None:
+    def _write_milestones(self, connected: Session, rows: _RowsOfMilestones, batch: pa.Table) -> None:
         """Write the rows of milestones as their days will, ``sync`` last."""
         indexes = batch["milestone_index"].to_pylist()
-        lake = _OfMilestones(Pinned(self._spark, locations, set(batch["date"].to_pylist())), indexes)
         carried = pc.is_valid(batch["message_id"]).to_pylist()
         named = [index for index, is_known in zip(indexes, carried, strict=True) if is_known]
         nameless = ((index, "") for index in named)
         cassandra.erase(connected, self._keyspace, store.MILESTONES, nameless, self._micros + 1)
-        is_theirs = pc.field("milestone_index").isin(batch["milestone_index"].combine_chunks())
-        filled = [table for table in OF_MILESTONES if self._has_rows(locations, table.name, is_theirs)]
-        at_once([partial(self._insert, connected, table, lake, self._ttl) for table in filled])
-        self._insert(connected, store.SYNC, lake, self._ttl // 2)
+        # A query of Spark's for nothing costs as much as one for a batch.
+        filled = [table for table in OF_MILESTONES if rows.table(table.name).num_rows]
+        at_once([partial(self._insert, connected, table, rows, self._ttl) for table in filled])
+        self._insert(connected, store.SYNC, rows, self._ttl // 2)
         if self._synced is not None:
             self._synced.update(zip(indexes, carried, strict=True))
 
@@ -192,19 +179,41 @@ class CassandraHead:
         cassandra.insert(connected, self._keyspace, table, values, micros=self._micros + 2, ttl=ttl)
 
 
-class _OfMilestones(Mapping[str, "DataFrame"]):
-    """Tables of the lake by name, with the rows of some milestones alone."""
+class _RowsOfMilestones(Mapping[str, "DataFrame"]):
+    """Tables of the head by name, with the rows of some milestones alone.
 
-    def __init__(self, lake: Mapping[str, DataFrame], indexes: list[int]) -> None:
-        self._lake, self._indexes = lake, indexes
+    They are read here, not by Spark: for so few, it would plan longer than it reads.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        contracts: Mapping[str, Table],
+        locations: Mapping[str, str],
+        milestones: pa.Table,
+    ) -> None:
+        self._spark, self._contracts, self._locations = spark, contracts, locations
+        self._indexes = milestones["milestone_index"].combine_chunks()
+        self._days = pc.min_max(milestones["date"]).as_py()
+        self._tables: dict[str, pa.Table] = {}
+
+    def table(self, name: str) -> pa.Table:
+        """Return the rows of a table."""
+        if name not in self._tables:
+            contract, location = self._contracts[name], self._locations.get(name)
+            if not len(self._indexes):
+                location = None
+            of_days = dataset(contract, location, self._days["min"], self._days["max"])
+            is_theirs = pc.field("milestone_index").isin(self._indexes)
+            # Spark stops at an empty batch, such as a file without these milestones gives.
+            self._tables[name] = of_days.to_table(filter=is_theirs).combine_chunks()
+        return self._tables[name]
 
     def __getitem__(self, name: str) -> DataFrame:
-        from pyspark.sql import functions as F
-
-        return self._lake[name].where(F.col("milestone_index").isin(self._indexes))
+        return self._spark.createDataFrame(self.table(name))
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._lake)
+        return iter(self._contracts)
 
     def __len__(self) -> int:
-        return len(self._lake)
+        return len(self._contracts)

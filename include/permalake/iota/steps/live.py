@@ -40,6 +40,7 @@ from permalake.pipeline.jobs import StepArguments, StepContext
 from permalake.pipeline.landing import Written
 from permalake.pipeline.live import Advance
 from permalake.pipeline.workspace import Workspace
+from permalake.stores.following import Follower
 
 LIVE_TABLES = ("milestones", *BASE_TABLES)
 _MILESTONE = IOTA_TABLES["milestones"]
@@ -64,29 +65,38 @@ class IotaHead:
         self._source = NodeSource(spark, work.network, self._network)
         self._idle_at = -1
         self._last: int | None = None  # of the head, when nothing was new
-        self._store: CassandraHead | None = None
+        self._follower: Follower | None = None
         if work.settings.cassandra.configured:
             alert = partial(alerts.store_behind, f"{work.domain.name}_live", run_id, work.network)
-            self._store = CassandraHead(spark, work.settings, work.database, self.head, alert)
+            store = CassandraHead(spark, work.settings, work.database, self.head, alert)
+            self._follower = Follower(store.write)
         self._unreferenced = UnreferencedMessages(
             self.head, self._source, self._network, work.settings.live.walk_seconds
         )
 
+    def finish(self) -> None:
+        """Bring Cassandra, where it is configured, as far as the head is."""
+        if self._follower:
+            self._follower.finish()
+
     def close(self) -> None:
-        """Do nothing: each batch opens the node's connections anew."""
+        """End what writes into Cassandra; each batch opens the node's connections anew."""
+        if self._follower:
+            self._follower.close()
 
     def advance(self) -> Advance | None:
         """Add what the node has confirmed since; None if that is nothing, once its tips are looked at.
 
-        Cassandra, where it is configured, is brought as far.
+        Cassandra, where it is configured, follows in a thread of its own.
 
         Raises:
             PermalakeError: if the node cannot be asked, contradicts the last milestone, or what it tells
                 does not hold.
         """
         added = self._next()
-        more = self._store.bring() if self._store else 0
-        return added or (Advance(f"{more} milestones to be written into Cassandra", None) if more else None)
+        if self._follower:
+            self._follower.wake()
+        return added
 
     def _next(self) -> Advance | None:
         self._source.refresh()

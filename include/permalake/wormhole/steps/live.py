@@ -97,6 +97,9 @@ class WormholeHead:
     def _locations(self) -> Mapping[str, str]:
         return self._work.reader.locations(self._work.network)
 
+    def finish(self) -> None:
+        """Do nothing: a batch is written into Bigtable before the next one begins."""
+
     def close(self) -> None:
         """Let go of the source."""
         self._source.close()
