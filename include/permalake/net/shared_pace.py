@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import os
+import struct
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
 from permalake.paths import HOME
 
+_NOTE = struct.Struct("<3d")
 _LONGEST_HOLD = 600.0
 """Bounds what a note from before a restart of the machine can ask for."""
 
@@ -54,21 +56,22 @@ class CrossProcessRateLimiter:
             _write(file, left, before, max(held, now + seconds))
 
     @contextmanager
-    def _locked(self) -> Iterator[IO[str]]:
-        with self._file.open("a+", encoding="ascii") as file:
+    def _locked(self) -> Iterator[int]:
+        file = os.open(self._file, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield file
+        finally:
+            os.close(file)
 
 
-def _read(file: IO[str]) -> tuple[float, float, float]:
+def _read(file: int) -> tuple[float, float, float]:
     """Return the last departure, the step after it, and until when the service asked to wait."""
-    file.seek(0)
-    numbers = [float(part) for part in file.read().split()]
-    left, before, held = [*numbers, 0.0, 0.0, 0.0][:3]
+    noted = os.pread(file, _NOTE.size, 0)
+    left, before, held = _NOTE.unpack(noted) if len(noted) == _NOTE.size else (0.0, 0.0, 0.0)
     return left, before, held
 
 
-def _write(file: IO[str], left: float, step: float, held: float) -> None:
-    file.truncate(0)
-    file.write(f"{left!r} {step!r} {held!r}")
-    file.flush()
+def _write(file: int, left: float, step: float, held: float) -> None:
+    # In place: to empty the file first costs more than all the rest.
+    os.pwrite(file, _NOTE.pack(left, step, held), 0)

@@ -47,6 +47,8 @@ class NodeSource:
             settings.timeout,
         )
         self._landing = NodeCache(paths.HOME / "landing" / network)
+        self.present: Mapping[bytes, bytes] = {}
+        """Bytes of blocks by id that the node need not be asked for, proven by these ids."""
         self._info = self._reach(settings.timeout)
         with self._asked() as api:
             self._look_around(api)
@@ -206,7 +208,9 @@ class NodeSource:
                 missing.append(Stretch(stretch, begin, end))
         if missing:
             entry_end = self._begin + self._look_back
-            files += fetch(self._spark, missing, self._address, self._landing.root, entry_end)
+            files += fetch(
+                self._spark, missing, self._address, self._landing.root, entry_end, present=self.present
+            )
         return files
 
     # -- Reaching the node ---------------------------------------------------------------------------

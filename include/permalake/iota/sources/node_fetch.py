@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -45,10 +46,13 @@ def fetch(
     address: NodeAddress,
     root: Path,
     entry_end: int,
+    *,
+    present: Mapping[bytes, bytes],
 ) -> list[Path]:
     """Land the wanted stretches below ``root``; their files. The tasks share the node's rate and concurrency.
 
-    :class:`PermalakeError` when the node cannot be asked; what it had answered by then is landed.
+    ``present``: bytes of blocks by id that the node need not be asked for. :class:`PermalakeError` when the
+    node cannot be asked; what it had answered by then is landed.
     """
     tasks = min(len(stretches), spark.sparkContext.defaultParallelism, address.concurrency)
     share = replace(
@@ -60,7 +64,7 @@ def fetch(
     done = (
         spark.createDataFrame(pa.Table.from_pylist(rows, _STRETCHES))
         .repartitionById(tasks, "task")
-        .mapInArrow(_task(share, root, entry_end), "stretch int, path string, error string")
+        .mapInArrow(_task(share, root, entry_end, present), "stretch int, path string, error string")
         .collect()
     )
     failed = sorted((row["stretch"], row["error"]) for row in done if row["error"])
@@ -70,21 +74,28 @@ def fetch(
 
 
 def _task(
-    address: NodeAddress, root: Path, entry_end: int
+    address: NodeAddress, root: Path, entry_end: int, present: Mapping[bytes, bytes]
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = [row for batch in batches for row in batch.to_pylist()]
         stretches = sorted(
             (Stretch(r["stretch"], r["first"], r["last"]) for r in rows), key=lambda w: w.stretch
         )
-        done = [asdict(landed) for landed in land(address, NodeCache(root), stretches, entry_end)]
+        done = [
+            asdict(landed) for landed in land(address, NodeCache(root), stretches, entry_end, present=present)
+        ]
         yield pa.RecordBatch.from_pylist(done, _LANDED)
 
     return run
 
 
 def land(
-    address: NodeAddress, landing: NodeCache, stretches: Iterable[Stretch], entry_end: int
+    address: NodeAddress,
+    landing: NodeCache,
+    stretches: Iterable[Stretch],
+    entry_end: int,
+    *,
+    present: Mapping[bytes, bytes] = MappingProxyType({}),
 ) -> Iterator[Landed]:
     """Land stretches one after another, with up to ``address.concurrency`` requests at a time.
 
@@ -93,7 +104,7 @@ def land(
     with closing(address.connect()) as api, ThreadPoolExecutor(address.concurrency) as pool:
         for stretch in stretches:
             try:
-                walk = Walk(api, landing, pool, (stretch.first, stretch.last), entry_end)
+                walk = Walk(api, landing, pool, (stretch.first, stretch.last), entry_end, present=present)
                 yield Landed(stretch.stretch, str(walk.run().path))
             except (PermalakeError, UnavailableError) as error:
                 yield Landed(stretch.stretch, None, str(error))

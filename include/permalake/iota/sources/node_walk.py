@@ -7,7 +7,7 @@ earlier milestone references already. A block is asked for once, however many re
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -66,6 +66,7 @@ class Walk:
     """The fetch of milestones ``span`` (first, last) of one stretch.
 
     What a cone up to milestone ``entry_end`` refers to and the node lacks is a solid entry point.
+    ``present``: bytes of blocks by id that the node need not be asked for.
     """
 
     def __init__(
@@ -75,8 +76,11 @@ class Walk:
         pool: ThreadPoolExecutor,
         span: tuple[int, int],
         entry_end: int,
+        *,
+        present: Mapping[bytes, bytes],
     ) -> None:
         self._api, self._landing, self._pool = api, landing, pool
+        self._present = present
         self._stretch, self._entry_end = span[0] // STRETCH, entry_end
         self._first, self._last = span
         self._held = _Held()
@@ -222,7 +226,9 @@ class Walk:
         if state is None:
             return None
         is_needed = state.milestone is not None and state.milestone >= self._first
-        return state, self._api.block(block_id) if is_needed else b""
+        if not is_needed:
+            return state, b""
+        return state, self._present.get(block_id) or self._api.block(block_id)
 
     def _got_block(self, block_id: bytes, child: int, block: tuple[BlockState, bytes | None] | None) -> None:
         state, raw = block or (None, None)

@@ -144,6 +144,7 @@ class IotaHead:
 
     def _add(self, days: Sequence[MilestoneDay], oldest: date) -> Advance:
         landing = f"{self._work.settings.lake.warehouse}/_attempts/live_{uuid4().hex[:12]}"
+        self._source.present = self._unreferenced.blocks()
         try:
             written = self._proven(days, landing)
             rows = self._landed_rows(written, days)

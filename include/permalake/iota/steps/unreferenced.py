@@ -44,6 +44,11 @@ class UnreferencedMessages:
         self._has_recalled = False
         self._next = 0.0
 
+    def blocks(self) -> dict[bytes, bytes]:
+        """Return the bytes of the messages, by id."""
+        rows, _ = self._rows()
+        return _by_id(rows)
+
     def after(
         self, message_ids: pa.ChunkedArray, last: int, first_day: date
     ) -> tuple[list[WrittenFile], set[str]]:
@@ -99,8 +104,7 @@ class UnreferencedMessages:
 
     def _fresh(self, rows: pa.Table, last: int) -> pa.Table:
         """Return rows of what a walk finds beside ``rows``."""
-        ids, messages = (rows[name].to_pylist() for name in ("message_id", "message"))
-        held = dict(zip(map(bytes.fromhex, ids), messages, strict=True))
+        held = _by_id(rows)
         limits = WalkLimits(time.monotonic() + self._walk_seconds, max(_MOST - len(held), 0))
         cone = self._source.above(last, held, self._passed, limits)
         if cone is None:
@@ -137,3 +141,8 @@ class UnreferencedMessages:
         too_many = max(len(self._passed) - _MOST_PASSED, 0)
         for message_id in list(islice(self._passed, too_many)):
             del self._passed[message_id]
+
+
+def _by_id(rows: pa.Table) -> dict[bytes, bytes]:
+    ids, messages = (rows[name].to_pylist() for name in ("message_id", "message"))
+    return dict(zip(map(bytes.fromhex, ids), messages, strict=True))
