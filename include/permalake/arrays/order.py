@@ -16,4 +16,4 @@ def sorted_rows(rows: pa.Table, names: Sequence[str]) -> pa.Table:
     order = pc.sort_indices(keys, sort_keys=[(name, "ascending", "at_start") for name in names])
     # Rows mostly come in order, and to pick them costs more than to find that out.
     place = order.to_numpy()
-    return rows if (place[1:] > place[:-1]).all() else rows.combine_chunks().take(order)
+    return rows if (place[1:] > place[:-1]).all() else rows.take(order)

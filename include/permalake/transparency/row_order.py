@@ -179,7 +179,8 @@ def _batches(fragment: ds.Fragment, schema: pa.Schema, columns: list[str]) -> It
     """
     asked = pa.schema([schema.field(name) for name in columns])
     if isinstance(fragment, ds.ParquetFileFragment):
-        with pq.ParquetFile(fragment.filesystem.open_input_file(fragment.path)) as file:
+        source = fragment.filesystem.open_input_file(fragment.path)
+        with pq.ParquetFile(source, metadata=fragment.metadata) as file:
             held = {field.name: field.type for field in file.schema_arrow}
             if all(held.get(field.name) == field.type for field in asked):
                 for batch in file.iter_batches(_BATCH_ROWS, columns=columns, use_threads=False):
