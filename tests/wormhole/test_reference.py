@@ -73,12 +73,12 @@ def test_bundled_tokens_are_identities_not_symbols() -> None:
 def test_bundled_stand_ins_are_listed_and_none_stands_for_another() -> None:
     reference = load_reference()
     listed = {token.coingecko_id for token in reference.tokens.values()}
-    assert set(reference.fallback_assets) <= listed
-    assets = {asset for asset, _ in reference.fallback_assets.values()} - {DOLLAR}
+    assert set(reference.stand_in_assets) <= listed
+    assets = {asset for asset, _ in reference.stand_in_assets.values()} - {DOLLAR}
     assert assets <= listed
-    wrapping = {coin for coin, (asset, _) in reference.fallback_assets.items() if asset != DOLLAR}
+    wrapping = {coin for coin, (asset, _) in reference.stand_in_assets.items() if asset != DOLLAR}
     assert not assets & wrapping
-    assert reference.fallback_assets["terra-usd"] == (DOLLAR, date(2022, 5, 9)), (
+    assert reference.stand_in_assets["terra-usd"] == (DOLLAR, date(2022, 5, 9)), (
         "the day on which it lost its peg"
     )
 

@@ -19,7 +19,7 @@ from permalake.domains import DOMAINS, domain_of
 from permalake.pipeline.domain import Domain
 from permalake.web.answers import DayText, answer
 from permalake.web.paging import PageQuery
-from permalake.web.params import IsoDate
+from permalake.web.parameter_types import IsoDate
 from permalake.web.problems import ProblemError, bad_request, documented
 from permalake.web.responses import wants
 from permalake.web.row_types import class_name, column_type

@@ -27,7 +27,7 @@ from permalake.transparency.served import ServedLog, served_log
 from permalake.transparency.signing import FOLDER
 from permalake.web.answers import Base64, Bytes32, Count, answer
 from permalake.web.paging import NoQuery
-from permalake.web.params import IsoDate
+from permalake.web.parameter_types import IsoDate
 from permalake.web.problems import ProblemError, bad_request, documented, not_found, not_served
 from permalake.web.responses import current_json
 from permalake.web.state import RequestLake, lake_of

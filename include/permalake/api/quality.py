@@ -23,7 +23,7 @@ from permalake.transparency import corrections
 from permalake.web.html import page
 from permalake.web.page_router import page_router
 from permalake.web.paging import PageOptions
-from permalake.web.params import FormDate
+from permalake.web.parameter_types import FormDate
 from permalake.web.problems import documented, not_found
 from permalake.web.state import RequestLake, lake_of
 from permalake.web.table_pages import json_value

@@ -18,7 +18,7 @@ from permalake.cli.output import FORMAT_HELP, Format, Screen, sent_text
 from permalake.config import Settings, load_settings
 from permalake.contracts.rows import Row
 from permalake.errors import ConfigError, PermalakeError, line_of
-from permalake.query_process import QueryLimits, Send, in_own_process, limit_memory
+from permalake.query_process import DEFAULT_LIMITS, QueryLimits, Send, in_own_process, limit_memory
 
 if TYPE_CHECKING:
     from permalake.cli.shell import Words
@@ -52,11 +52,11 @@ def command(  # noqa: PLR0917
         ),
     ] = None,
     timeout: Annotated[
-        float, typer.Option(metavar="SECONDS", help="Stop a query that takes longer.")
-    ] = 300.0,
+        float | None, typer.Option(metavar="SECONDS", help="Stop a query that takes longer.")
+    ] = DEFAULT_LIMITS.timeout,
     memory: Annotated[
         str, typer.Option(metavar="SIZE", help="Memory for the query; beyond it, temporary files.")
-    ] = "2GiB",
+    ] = DEFAULT_LIMITS.memory,
     config: Annotated[str | None, typer.Option(metavar="FILE", help="Configuration file.")] = None,
 ) -> None:
     """Query the published lake. Tables are NETWORK.table; a network name with a dash is quoted.

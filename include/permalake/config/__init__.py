@@ -15,10 +15,12 @@ from typing import Any
 from pydantic import ValidationError, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from permalake.config.alerts import AlertsSettings
 from permalake.config.lake import LakeSettings
+from permalake.config.live import LiveSettings
 from permalake.config.networks import NetworkName, NetworkSettings, WormholeSettings
 from permalake.config.services import ChainSettings, PricesSettings
-from permalake.config.serving import AlertsSettings, LiveSettings, ServeSettings
+from permalake.config.serving import ServeSettings
 from permalake.config.stores import BigtableSettings, CassandraSettings
 from permalake.errors import ConfigError
 

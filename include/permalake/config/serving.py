@@ -1,33 +1,13 @@
-"""Sections of what runs all the time: the REST API, live heads and alerts."""
+"""Section ``[serve]``."""
 
 from __future__ import annotations
 
-import re
 from ipaddress import ip_network
 from typing import Literal
 
-from pydantic import (
-    Field,
-    SecretStr,
-    field_validator,
-)
+from pydantic import Field, SecretStr, field_validator
 
 from permalake.config.section import Section
-
-
-class AlertsSettings(Section):
-    """``[alerts]``: the receivers of failures, missed deadlines and publications."""
-
-    webhook: SecretStr | None = None
-    publications: bool = True
-    """Whether the webhook is also told what was published."""
-    smtp_host: str | None = None
-    smtp_port: int = Field(default=25, ge=1, le=65535)
-    smtp_user: str | None = None
-    smtp_password: SecretStr | None = None
-    mail_from: str | None = None
-    mail_to: tuple[str, ...] = ()
-    deadline: str = Field(default="06:00", pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")
 
 
 class ServeSettings(Section):
@@ -94,31 +74,3 @@ class ServeSettings(Section):
         for proxy in proxies:
             ip_network(proxy)
         return proxies
-
-
-class LiveSettings(Section):
-    """``[live]``: how a network is followed between the days that are built."""
-
-    poll_seconds: float = Field(default=2.0, gt=0, le=3600)
-    """Seconds until a source that has nothing new is asked again."""
-    batch_milestones: int = Field(default=64, ge=1, le=10_000)
-    """How many milestones are read, proven and added at once."""
-    days: int = Field(default=2, ge=1, le=31)
-    """Days, the newest included, that a head may hold; what is older and unpublished leaves it."""
-    attempts: int = Field(default=20, ge=1)
-    """Batches that may fail one after the other until the run ends with the last reason."""
-    max_lag_seconds: float = Field(default=600.0, gt=0)
-    """A head whose last milestone or VAA is older than that for as long again is told to alerts' targets."""
-    walk_seconds: float = Field(default=5.0, ge=0, le=60)
-    """How long a walk over what no milestone references yet may take, from an IOTA node's tips; 0: none."""
-    provisional_seconds: int = Field(default=86_400, ge=2, le=31_536_000)
-    """How long rows of an IOTA head stay in Cassandra where no published day takes their place."""
-    spy: str | None = None
-    """A guardian's spy as HOST:PORT, or https://HOST:PORT, that tells VAAs instead of Wormhole's source."""
-
-    @field_validator("spy")
-    @classmethod
-    def _names_a_port(cls, value: str | None) -> str | None:
-        if value is not None and not re.fullmatch(r"(https://)?[^/\s]+:[0-9]{1,5}", value):
-            raise ValueError("not HOST:PORT or https://HOST:PORT, such as 127.0.0.1:7073")
-        return value

@@ -106,7 +106,7 @@ def status(
 
 
 def _never_built(
-    known: Collection[tuple[str, date]], covered: Mapping[str, list[tuple[date, date]]]
+    built: Collection[tuple[str, date]], covered: Mapping[str, list[tuple[date, date]]]
 ) -> list[tuple[str, date]]:
     """Return the days between a network's first and last one that neither runs nor publications tell of.
 
@@ -114,7 +114,7 @@ def _never_built(
     """
     today = datetime.now(UTC).date()
     groups: dict[tuple[str, bool], list[date]] = {}
-    for name, day in sorted(known):
+    for name, day in sorted(built):
         if day != NO_TIME:
             groups.setdefault((name, day > today), []).append(day)
     return [

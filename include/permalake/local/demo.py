@@ -98,8 +98,8 @@ def _span(published: list[DayStatus]) -> str:
         (spans["real_first"], spans["real_last"], ""),
         (spans["synthetic_first"], spans["synthetic_last"], "synthetic "),
     )
-    told = [f"{word}{first}..{last}" for first, last, word in ends if first]
-    return f" ({'; '.join([*told, *(['messages without a time'] if spans['untimed'] else [])])})"
+    ranges = [f"{word}{first}..{last}" for first, last, word in ends if first]
+    return f" ({'; '.join([*ranges, *(['messages without a time'] if spans['untimed'] else [])])})"
 
 
 def _quarantined(reader: Reader, network: str, days: list[DayStatus]) -> list[str]:

@@ -16,7 +16,7 @@ from airflow.sdk.definitions.callback import AsyncCallback
 from airflow.sdk.definitions.deadline import BaseDeadlineReference, DeadlineAlert
 
 from permalake.config import load_settings
-from permalake.config.serving import AlertsSettings
+from permalake.config.alerts import AlertsSettings
 from permalake.errors import PermalakeError
 from permalake.orchestrate.alerts import missed
 from permalake.orchestrate.network_runs import SCHEDULED, type_of

@@ -15,7 +15,7 @@ from permalake.pages.days import state_of
 from permalake.web.html import page
 from permalake.web.page_router import page_router
 from permalake.web.paging import PageOptions
-from permalake.web.params import IsoDate
+from permalake.web.parameter_types import IsoDate
 from permalake.web.problems import documented, not_found
 
 router = page_router()

@@ -10,7 +10,7 @@ from email.message import EmailMessage
 from typing import Any
 
 from permalake.config import load_settings
-from permalake.config.serving import AlertsSettings
+from permalake.config.alerts import AlertsSettings
 from permalake.contracts.reason_codes import address, failure_codes
 from permalake.contracts.steps import Step, StepResult
 from permalake.errors import PermalakeError

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from permalake.contracts.steps import SERVE, Step
 from permalake.pipeline.fingerprint import fingerprint
 from permalake.pipeline.request import BuildRequest
-from permalake.pipeline.sizing import java_options, session_conf
+from permalake.pipeline.spark_settings import java_options, session_conf
 from permalake.pipeline.workspace import Workspace
 from permalake.spark import event_log, jars
 from permalake.spark.submit import Submission, driver_memory, spark_conf

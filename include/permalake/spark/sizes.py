@@ -1,6 +1,7 @@
 """Every threshold of size, in one place, and what follows from each.
 
 They measure different things, so they stay apart: bytes of input before a submit, rows once they are staged.
+The Spark settings that a small run gets are in ``session.py``; ``pipeline/spark_settings.py`` chooses them.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def parameters_of(route: APIRoute) -> set[str]:
     for field in get_flat_dependant(route.dependant).query_params:
         model = field.field_info.annotation
         if isinstance(model, type) and issubclass(model, BaseModel):
-            names |= {one.alias or name for name, one in model.model_fields.items()}
+            names |= {inner.alias or name for name, inner in model.model_fields.items()}
         else:
             names.add(field.alias)
     return names
@@ -48,11 +48,13 @@ async def _refuse_unknown(request: Request) -> None:
     asked = request.query_params
     if "as_of" in asked:
         raise bad_request("as_of: pages show what is published now; /data/sql shows rows as published then")
-    known = sorted(parameters_of(request.scope["route"]))
+    declared = sorted(parameters_of(request.scope["route"]))
     for name in asked:
-        if name not in known:
-            nearest = max(known, key=lambda one: SequenceMatcher(None, name[:40].casefold(), one).ratio())
+        if name not in declared:
+            nearest = max(
+                declared, key=lambda other: SequenceMatcher(None, name[:40].casefold(), other).ratio()
+            )
             raise bad_request(
                 f"{shown(name, 40)}: this page knows no such parameter; the nearest one is {nearest} "
-                f"(it has {', '.join(known)})"
+                f"(it has {', '.join(declared)})"
             )

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 
 from pydantic import BaseModel
 
-from permalake.web.params import FormDate
+from permalake.web.parameter_types import FormDate
 from permalake.web.problems import bad_request
 
 _DAYS_SHOWN = 365

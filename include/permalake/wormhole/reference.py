@@ -120,7 +120,7 @@ class Reference:
     denied: frozenset[TokenId]
     chains: dict[int, ChainInfo]
     applications: Contracts = field(default_factory=dict)
-    fallback_assets: dict[str, tuple[str, date | None]] = field(default_factory=dict)
+    stand_in_assets: dict[str, tuple[str, date | None]] = field(default_factory=dict)
     """By CoinGecko id: what it stands for (``usd``, or the id of the asset that it wraps), and the day from
     which it no longer does."""
     governor_limits: tuple[GovernorLimit, ...] = ()
@@ -207,7 +207,7 @@ def _load(files: tuple[tuple[Path, int, int], ...]) -> Reference:
     denied: set[TokenId] = set()
     chains: dict[int, ChainInfo] = {}
     applications: dict[ContractKey, ApplicationContract] = {}
-    fallback_assets: dict[str, tuple[str, date | None]] = {}
+    stand_in_assets: dict[str, tuple[str, date | None]] = {}
     limits: dict[tuple[int, date], GovernorLimit] = {}
 
     def bridges_of(file: Path) -> None:
@@ -229,7 +229,7 @@ def _load(files: tuple[tuple[Path, int, int], ...]) -> Reference:
         ),
         "chains.json": lambda file: chains.update(_chains(_json(file), chains)),
         "applications.json": lambda file: applications.update(_applications(_json(file))),
-        "stand_ins.csv": lambda file: fallback_assets.update(_fallback_assets(file)),
+        "stand_ins.csv": lambda file: stand_in_assets.update(_stand_in_assets(file)),
         "governor_limits.csv": lambda file: limits.update(
             {(limit.chain, limit.since): limit for limit in _limits(file)}
         ),
@@ -251,7 +251,7 @@ def _load(files: tuple[tuple[Path, int, int], ...]) -> Reference:
         frozenset(denied),
         named,
         applications,
-        fallback_assets,
+        stand_in_assets,
         ordered,
         guardian_names,
         version,
@@ -310,7 +310,7 @@ def _tokens(file: Path) -> dict[TokenId, Token]:
         return dict(map(_token, csv.DictReader(lines)))
 
 
-def _fallback_assets(file: Path) -> dict[str, tuple[str, date | None]]:
+def _stand_in_assets(file: Path) -> dict[str, tuple[str, date | None]]:
     with file.open(encoding="utf-8", newline="") as lines:
         return {
             row["coingecko_id"]: (

@@ -19,7 +19,7 @@ from permalake.iota.rest.parameters import BECH32_SCHEMA, NodePage, Nothing, bec
 from permalake.iota.rest.stardust_answers import MilestoneIndex
 from permalake.web.answers import Bytes32, Count, Cursor, Enveloped, PageSize, answer
 from permalake.web.paging import ListPage
-from permalake.web.params import hex_id, hex_schema
+from permalake.web.parameter_types import hex_id, hex_schema
 from permalake.web.problems import documented
 from permalake.web.state import PublishedLake, RequestLake
 

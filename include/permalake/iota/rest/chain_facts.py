@@ -32,13 +32,13 @@ def chain_facts(lake: RequestLake, kind: str, chain_id: str) -> dict[str, Any]:
     A foundry that is older than the lake has no states; it is told as far as outputs hold its token.
     """
     hrp = lake.settings.network(lake.network).bech32_hrp
-    found = states(lake, kind, chain_id, MOST + 1)
+    chain_states = states(lake, kind, chain_id, MOST + 1)
     token = token_facts(lake, chain_id) if kind == "foundry" else None
-    if not found and token is None:
+    if not chain_states and token is None:
         raise not_found(f"{kind} {chain_id}")
-    spenders = ledger.spent(lake, [row["output_id"] for row in found[:MOST]])
-    shown = newest_first(found[:MOST], spenders)
-    is_complete = len(found) <= MOST
+    spenders = ledger.spent(lake, [row["output_id"] for row in chain_states[:MOST]])
+    shown = newest_first(chain_states[:MOST], spenders)
+    is_complete = len(chain_states) <= MOST
     newest = output_json(shown[0]["data"], "stardust") if shown else {}
     address = bech32_of(_ADDRESS_TYPES[kind], chain_id, hrp) if kind in _ADDRESS_TYPES else None
     return {

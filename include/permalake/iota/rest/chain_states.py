@@ -149,8 +149,8 @@ def _is_creation(lake: RequestLake, kind: str, state: ledger.Row) -> bool:
         {"id": state["output_id"][:64]},
         consumed_outputs=Scan(milestones=[state["milestone_index"]]),
     )
-    own = _place(output_json(state["data"], "stardust"))
-    return all(row["data"] and _place(output_json(row["data"], "stardust")) != own for row in consumed)
+    place = _place(output_json(state["data"], "stardust"))
+    return all(row["data"] and _place(output_json(row["data"], "stardust")) != place for row in consumed)
 
 
 def _place(foundry: Mapping[str, Any]) -> tuple[int, Any]:

@@ -24,7 +24,7 @@ from permalake.iota.rest.stardust_answers import MilestoneIndex
 from permalake.version import VERSION
 from permalake.web.answers import Bytes32, Count, Enveloped, Seconds, answer
 from permalake.web.head import HeadRoute, current_with_head
-from permalake.web.params import hex_id, output_id
+from permalake.web.parameter_types import hex_id, output_id
 from permalake.web.problems import documented
 from permalake.web.state import PublishedLake, RequestLake, promptly
 

@@ -46,7 +46,7 @@ from permalake.version import VERSION
 from permalake.web.answers import answer, json_or_raw
 from permalake.web.batches import BatchedAnswer, alone
 from permalake.web.head import HeadRoute, current_with_head
-from permalake.web.params import hex_id, output_id
+from permalake.web.parameter_types import hex_id, output_id
 from permalake.web.problems import documented, not_found
 from permalake.web.responses import immutable_bytes, immutable_json, wants_raw
 from permalake.web.state import PublishedLake, RequestLake, at_once, copied_rows, promptly

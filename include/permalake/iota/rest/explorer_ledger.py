@@ -19,7 +19,7 @@ from permalake.iota.rest.stardust_answers import MilestoneIndex, OutputId34
 from permalake.lake.serving import EVERYTHING, Scan
 from permalake.web.answers import Count, Cursor, Seconds, TokenText, answer
 from permalake.web.paging import LIMIT, ListPage, NoQuery, PageQuery, Text, Unsigned, items_of_page
-from permalake.web.params import hex_id
+from permalake.web.parameter_types import hex_id
 from permalake.web.problems import bad_request, documented, not_found
 from permalake.web.state import PublishedLake, RequestLake
 

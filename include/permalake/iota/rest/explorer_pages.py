@@ -27,7 +27,7 @@ from permalake.web.head import HeadRoute
 from permalake.web.html import go_to, page
 from permalake.web.page_router import page_router
 from permalake.web.paging import NoQuery
-from permalake.web.params import MAX_TAG_BYTES, hex_id, output_id, tag_hex
+from permalake.web.parameter_types import MAX_TAG_BYTES, hex_id, output_id, tag_hex
 from permalake.web.problems import ProblemError, not_found
 from permalake.web.ranges import FIRST_DAY
 from permalake.web.state import PublishedLake, RequestLake, lacks

@@ -27,7 +27,7 @@ from permalake.iota.rest.parameters import bech32_address
 from permalake.iota.rest.stardust_answers import MilestoneIndex
 from permalake.web.answers import Cursor, Enveloped, PageSize, answer, json_or_raw
 from permalake.web.paging import Text, Unsigned
-from permalake.web.params import hex_id, hex_schema
+from permalake.web.parameter_types import hex_id, hex_schema
 from permalake.web.problems import ProblemError, documented, not_found
 from permalake.web.state import PublishedLake, RequestLake
 

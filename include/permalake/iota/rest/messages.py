@@ -30,7 +30,7 @@ from permalake.web.answers import (
 from permalake.web.batches import BatchedAnswer, alone
 from permalake.web.head import HeadRoute
 from permalake.web.paging import ListPage
-from permalake.web.params import hex_id, tag_hex
+from permalake.web.parameter_types import hex_id, tag_hex
 from permalake.web.problems import documented
 from permalake.web.responses import RAW_TYPES, immutable_bytes, immutable_json, wants_raw
 from permalake.web.state import PublishedLake, RequestLake, at_once, lacks, promptly

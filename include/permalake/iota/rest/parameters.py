@@ -10,7 +10,7 @@ from pydantic import Field
 from permalake.config.networks import NetworkSettings
 from permalake.iota.codec.bech32 import decode_address
 from permalake.web.paging import LIMIT, ListPage, NoQuery, PageQuery, Text, Unsigned
-from permalake.web.params import hex_schema
+from permalake.web.parameter_types import hex_schema
 from permalake.web.problems import bad_request
 from permalake.web.state import RequestLake
 

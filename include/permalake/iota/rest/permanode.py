@@ -24,7 +24,7 @@ from permalake.lake.serving import Scan
 from permalake.web.answers import Bytes32, Count, Cursor, Enveloped, Seconds, answer, json_or_raw
 from permalake.web.head import HeadRoute
 from permalake.web.paging import ListPage
-from permalake.web.params import hex_id
+from permalake.web.parameter_types import hex_id
 from permalake.web.problems import bad_request, documented
 from permalake.web.state import PublishedLake, RequestLake
 

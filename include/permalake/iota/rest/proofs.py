@@ -31,7 +31,7 @@ from permalake.iota.rest.stardust_answers import StardustBlock, StardustMileston
 from permalake.web import responses
 from permalake.web.answers import answer
 from permalake.web.json_body import JsonRoute
-from permalake.web.params import hex_id
+from permalake.web.parameter_types import hex_id
 from permalake.web.problems import bad_request, documented, not_found, not_served
 from permalake.web.state import PublishedLake, RequestLake
 

@@ -33,7 +33,7 @@ from permalake.wormhole.tables.redemptions import (
     unsettled,
 )
 
-_AT_ONCE = 200
+_TRANSFERS_PER_SEARCH = 200
 """Transfers in one search for logs: nodes bound the alternatives of a topic."""
 _UNSETTLED = "unsettled"
 _ROWS = pa.schema([field.with_nullable(True) for field in REDEMPTIONS.arrow])
@@ -101,7 +101,7 @@ class Redemptions:
     def _batches(self, chain: int, asked: Relation) -> Iterator[Batch]:
         """Ask a chain of the next transfers, again and again."""
         rows = rows_where(asked, pc.field("target_chain") == chain)
-        while some := list(islice(rows, _AT_ONCE)):
+        while some := list(islice(rows, _TRANSFERS_PER_SEARCH)):
             answers = self._rpcs[chain].redemptions(
                 [SentTransfer(row["row_key"], row["bridge"], row["digest"], row["at"]) for row in some]
             )

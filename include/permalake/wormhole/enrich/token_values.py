@@ -15,10 +15,10 @@ from permalake.engine.rows import Relation
 from permalake.pipeline.relations import QueryRunner, table
 from permalake.wormhole.contracts.value_reasons import DENIED
 from permalake.wormhole.enrich import price_providers
-from permalake.wormhole.enrich.fallback_prices import fallback_prices
 from permalake.wormhole.enrich.price_providers import PriceProvider
 from permalake.wormhole.enrich.price_service import PriceCache
 from permalake.wormhole.enrich.quotes import Asking
+from permalake.wormhole.enrich.stand_in_prices import stand_in_prices
 from permalake.wormhole.reference import Reference, TokenId
 from permalake.wormhole.tables import enriched_tables as made
 from permalake.wormhole.tables.moved_tokens import MOMENTS, TOKENS
@@ -118,7 +118,7 @@ def token_values(
         {_LEFT: WANT, _LEFT_TOKENS: _TOKEN_ID},
         {WANTS: wants, PRICED: priced},
     )
-    fallback = fallback_prices(runner, reference, sources.providers, left[_LEFT], rules)
+    fallback = stand_in_prices(runner, reference, sources.providers, left[_LEFT], rules)
     quotes += [] if fallback.quotes is None else [fallback.quotes]
     tokens = table(left[_LEFT_TOKENS])
     ids = zip(*(tokens[name].to_pylist() for name in TOKEN), strict=True)

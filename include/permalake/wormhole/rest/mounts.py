@@ -9,22 +9,22 @@ from permalake.web.mount import Mount
 from permalake.wormhole.contracts.tables import NAMESPACE
 from permalake.wormhole.rest import (
     account_page,
-    contract_routes,
     edb_routes,
     guardian_page,
     list_pages,
+    message_routes,
     not_served,
     pages,
     part_pages,
     service,
     wormholescan_figures,
-    wormholescan_vaas,
+    wormholescan_lists,
 )
 
 _ROUTERS: tuple[tuple[str, APIRouter], ...] = (
-    ("/api/wormhole/v1", contract_routes.router),
+    ("/api/wormhole/v1", message_routes.router),
     ("/wormhole", service.router),
-    ("/wormhole", wormholescan_vaas.router),
+    ("/wormhole", wormholescan_lists.router),
     ("/wormhole", wormholescan_figures.router),
     ("/wormhole", not_served.wormholescan),
     ("/wormhole/edb", edb_routes.router),

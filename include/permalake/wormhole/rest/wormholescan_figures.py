@@ -27,7 +27,7 @@ from permalake.wormhole.rest.wormholescan_answers import (
     TopAssets,
 )
 from permalake.wormhole.rest.wormholescan_errors import WormholescanRoute
-from permalake.wormhole.rest.wormholescan_vaas import NumberedPages, tables_of
+from permalake.wormhole.rest.wormholescan_lists import NumberedPages, tables_of
 
 router = APIRouter(tags=["wormholescan"], route_class=WormholescanRoute)
 _OBSERVED = (*VAA_TABLES, "observations")

@@ -26,7 +26,7 @@ from permalake.wormhole.tables.chain_questions import (
 from permalake.wormhole.tables.exact_amounts import DECIMALS
 from permalake.wormhole.tables.reported_details import REPORTED
 
-METADATA, QUOTES, CHECKS, FALLBACK_PRICES = "token_metadata", "quotes", "check_quotes", "fallback_prices"
+METADATA, QUOTES, CHECKS, FALLBACK_PRICES = "token_metadata", "quotes", "check_quotes", "stand_in_prices"
 ANSWERS, LISTED, LIMITS = "known_answers", "listed_tokens", "governor_limits"
 _TOKEN_FIELDS = (("origin_chain", pa.int32()), ("origin_address", pa.string()))
 _MOMENT, _PRICE = pa.timestamp("us", tz="UTC"), pa.decimal128(38, 18)

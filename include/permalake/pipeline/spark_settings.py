@@ -1,4 +1,4 @@
-"""The memory of a run's Spark driver, by the size of the run's input."""
+"""Java options and Spark settings of a submit, by the size of the run's input."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ class FallbackPrices(NamedTuple):
     quotes: Relation | None
 
 
-def fallback_prices(
+def stand_in_prices(
     runner: QueryRunner,
     reference: Reference,
     providers: Sequence[PriceProvider],
@@ -117,7 +117,7 @@ def _reference_table(reference: Reference) -> pa.Table:
         if token.coingecko_id and token_id not in reference.denied:
             by_coin.setdefault(token.coingecko_id, []).append(token_id)
     rows: list[tuple[int, str, str, date | None, int | None, str | None]] = []
-    for coin, (asset, until) in reference.fallback_assets.items():
+    for coin, (asset, until) in reference.stand_in_assets.items():
         none: list[tuple[int | None, str | None]] = [(None, None)]
         assets = none if asset == DOLLAR else by_coin.get(asset, [])
         rows += [(*token_id, asset, until, *of) for token_id in by_coin.get(coin, []) for of in assets]

@@ -1,4 +1,4 @@
-"""Ids in paths and queries: hex with or without ``0x``, in any case."""
+"""Types of parameters: dates and times as ISO 8601 has them, ids as hex with or without ``0x``."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from permalake.config import load_settings
 from permalake.config.stores import CassandraSettings
 from permalake.iota.day import IOTA
 from permalake.iota.sources import inputs
-from permalake.pipeline import sizing
+from permalake.pipeline import spark_settings
 from permalake.spark import class_archive, jars, sizes, submit
 
 
@@ -30,24 +30,24 @@ def settings(tmp_path, monkeypatch):
 
 
 def test_the_sum_of_all_files_decides(settings, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(sizing, "SMALL_BYTES", 100)
+    monkeypatch.setattr(spark_settings, "SMALL_BYTES", 100)
     (tmp_path / "archive" / "day" / "blocks.jsonl").write_bytes(b"x" * 60)
-    assert "TieredStopAtLevel=1" in sizing.java_options(IOTA.inputs(settings, "logs"))
-    assert sizing.session_conf(IOTA.inputs(settings, "logs"))["spark.sql.shuffle.partitions"] == "1"
+    assert "TieredStopAtLevel=1" in spark_settings.java_options(IOTA.inputs(settings, "logs"))
+    assert spark_settings.session_conf(IOTA.inputs(settings, "logs"))["spark.sql.shuffle.partitions"] == "1"
     (tmp_path / "archive" / "day" / "milestones.jsonl.gz").write_bytes(b"x" * 5)
-    assert sizing.java_options(IOTA.inputs(settings, "logs")) == "-Duser.timezone=UTC"
-    assert sizing.session_conf(IOTA.inputs(settings, "logs")) == {}
+    assert spark_settings.java_options(IOTA.inputs(settings, "logs")) == "-Duser.timezone=UTC"
+    assert spark_settings.session_conf(IOTA.inputs(settings, "logs")) == {}
 
 
 def test_java_starts_cheaply_for_more_where_python_does_the_work(settings, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(sizing, "SMALL_BYTES", 10)
-    monkeypatch.setattr(sizing, "MODERATE_BYTES", 100)
+    monkeypatch.setattr(spark_settings, "SMALL_BYTES", 10)
+    monkeypatch.setattr(spark_settings, "MODERATE_BYTES", 100)
     monkeypatch.setattr(inputs, "PACKED_BYTES", 200)
     file = tmp_path / "archive" / "day" / "blocks.jsonl"
 
     def chosen(network="shimmer"):
         given = IOTA.inputs(settings, network)
-        return "TieredStopAtLevel=1" in sizing.java_options(given), sizing.session_conf(given)
+        return "TieredStopAtLevel=1" in spark_settings.java_options(given), spark_settings.session_conf(given)
 
     file.write_bytes(b"x" * 60)
     is_cheap, conf = chosen()
@@ -66,7 +66,7 @@ def test_java_starts_cheaply_for_more_where_python_does_the_work(settings, tmp_p
 
 
 def test_java_that_copies_rows_to_cassandra_is_not_cheap(settings) -> None:
-    assert IOTA.inputs(settings, "shimmer").cheap_below > sizing.MODERATE_BYTES
+    assert IOTA.inputs(settings, "shimmer").cheap_below > spark_settings.MODERATE_BYTES
     served = settings.model_copy(update={"cassandra": CassandraSettings(contact_points=["localhost"])})
     assert served.cassandra.configured
     assert IOTA.inputs(served, "shimmer").cheap_below == 0
@@ -74,7 +74,7 @@ def test_java_that_copies_rows_to_cassandra_is_not_cheap(settings) -> None:
 
 @pytest.mark.parametrize("memory", ["256m", "1g", "8g"])
 def test_java_starts_with_the_options_of_a_small_run_and_any_driver_memory(settings, memory) -> None:
-    options = sizing.java_options(IOTA.inputs(settings, "shimmer")).split()
+    options = spark_settings.java_options(IOTA.inputs(settings, "shimmer")).split()
     done = subprocess.run(
         [jars.java(), f"-Xmx{memory}", *options, "-version"], capture_output=True, text=True, check=False
     )
@@ -83,15 +83,15 @@ def test_java_starts_with_the_options_of_a_small_run_and_any_driver_memory(setti
 
 def test_a_variable_replaces_the_choice(settings, monkeypatch) -> None:
     monkeypatch.setenv("PERMALAKE_SPARK_JAVA_OPTIONS", "-XX:+UseZGC")
-    assert sizing.java_options(IOTA.inputs(settings, "shimmer")) == "-Duser.timezone=UTC -XX:+UseZGC"
+    assert spark_settings.java_options(IOTA.inputs(settings, "shimmer")) == "-Duser.timezone=UTC -XX:+UseZGC"
 
 
 @pytest.mark.parametrize("master", ["local[2]", "spark://host:7077"])
 def test_a_driver_maps_archived_classes(settings, tmp_path, monkeypatch, master) -> None:
     monkeypatch.setenv("PERMALAKE_SPARK_MASTER", master)
-    assert "SharedArchiveFile" not in sizing.java_options(IOTA.inputs(settings, "shimmer"))
+    assert "SharedArchiveFile" not in spark_settings.java_options(IOTA.inputs(settings, "shimmer"))
     (tmp_path / "classes.jsa").touch()
-    assert f"-XX:SharedArchiveFile={tmp_path}/classes.jsa" in sizing.java_options(
+    assert f"-XX:SharedArchiveFile={tmp_path}/classes.jsa" in spark_settings.java_options(
         IOTA.inputs(settings, "shimmer")
     )
     assert "iceberg" in submit.spark_conf()["spark.driver.extraClassPath"]

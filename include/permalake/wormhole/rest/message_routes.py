@@ -14,7 +14,7 @@ from permalake.contracts.rows import Row
 from permalake.web.answers import answer
 from permalake.web.head import HeadRoute
 from permalake.web.paging import Microseconds, PageQuery, Text
-from permalake.web.params import IsoDate
+from permalake.web.parameter_types import IsoDate
 from permalake.web.problems import documented, not_found
 from permalake.web.row_types import members_type, page_of, row_type
 from permalake.web.state import PublishedLake, RequestLake, lacks

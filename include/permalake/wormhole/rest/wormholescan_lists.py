@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from permalake.web.answers import answer
 from permalake.web.paging import LIMIT, NoQuery, items_of_page
-from permalake.web.params import IsoTime
+from permalake.web.parameter_types import IsoTime
 from permalake.web.problems import bad_request, documented, not_found, not_served
 from permalake.web.responses import immutable_json
 from permalake.web.state import PublishedLake, RequestLake, at_once, lacks, promptly

@@ -8,8 +8,8 @@ from decimal import Decimal
 import pytest
 
 from permalake.config.services import PricesSettings
-from permalake.wormhole.enrich.fallback_prices import fallback_prices
 from permalake.wormhole.enrich.providers.file import FilePrices
+from permalake.wormhole.enrich.stand_in_prices import stand_in_prices
 from permalake.wormhole.reference import load_reference
 from support.quotes import LOCAL, wants
 
@@ -49,7 +49,7 @@ def prices(tmp_path_factory):
 
 
 def told(reference, prices, *moments):
-    found = fallback_prices(LOCAL, reference, [prices], wants(*moments), PricesSettings())
+    found = stand_in_prices(LOCAL, reference, [prices], wants(*moments), PricesSettings())
     quotes = found.quotes.to_pylist() if found.quotes else []
     return {
         (row["origin_address"], row["at"]): tuple(row.values())[3:] for row in found.prices.to_pylist()
