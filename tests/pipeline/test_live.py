@@ -37,6 +37,10 @@ class Steps:
     def __init__(self, work, *steps):
         self.head = Head(work.settings, work.database, work.network, {})
         self.steps = list(steps)
+        self.finished = 0
+
+    def finish(self):
+        self.finished += 1
 
     def advance(self):
         step = self.steps.pop(0) if self.steps else None
@@ -70,7 +74,9 @@ ADDED = Advance("milestones 7 to 8", OLD)
 
 def test_what_fails_is_tried_again_and_ends_the_run_after_so_many_in_a_row(work) -> None:
     away = PermalakeError("the node does not answer")
-    follow(work, ONCE, Steps(work, away, away, ADDED, away, away))
+    steps = Steps(work, away, away, ADDED, away, away)
+    follow(work, ONCE, steps)
+    assert steps.finished == 1
     with pytest.raises(PermalakeError, match="the node does not answer"):
         follow(work, ONCE, Steps(work, away, away, away))
     with pytest.raises(PermalakeError, match="ValueError: what nobody foresaw"):

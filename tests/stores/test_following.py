@@ -1,14 +1,15 @@
-"""A store that fails beside a live head: left alone for a while, told once, tried again."""
+"""A store beside a live head: a slow one never holds it up, one that fails is told once and tried again."""
 
 from __future__ import annotations
 
 import logging
+from threading import Event, Semaphore
 
 import pytest
 
 from permalake.errors import ConfigError
 from permalake.stores import following
-from permalake.stores.following import StoreAttempts
+from permalake.stores.following import Follower, StoreAttempts
 
 
 @pytest.fixture
@@ -46,3 +47,52 @@ def test_a_store_that_failed_is_not_asked_during_the_pause(clock) -> None:
     assert attempts.attempt(pytest.fail) is None
     clock[0] += 1
     assert attempts.attempt(lambda: True) is True
+
+
+class SlowStore:
+    """Takes a batch each time that it is let; ``lacks`` are the batches that it has not taken."""
+
+    def __init__(self, lacks: int) -> None:
+        self.lacks, self.turns, self.is_asked = lacks, Semaphore(0), Event()
+
+    def write(self) -> int:
+        self.is_asked.set()
+        assert self.turns.acquire(timeout=60)
+        self.lacks = max(self.lacks - 1, 0)
+        return self.lacks
+
+
+def test_a_slow_store_never_holds_the_head_up() -> None:
+    store = SlowStore(3)
+    follower = Follower(store.write)
+    for _ in range(5):
+        follower.wake()  # returns, though nothing is taken
+    assert store.is_asked.wait(60)
+    assert store.lacks == 3
+    store.turns.release(4)
+    follower.finish()
+    assert store.lacks == 0
+    follower.close()
+
+
+def test_a_follower_that_is_closed_ends_with_its_batch() -> None:
+    store = SlowStore(1_000_000)
+    follower = Follower(store.write)
+    follower.wake()
+    assert store.is_asked.wait(60)
+    store.turns.release(1_000)
+    follower.close()
+    assert store.lacks > 0
+
+
+def test_what_nobody_foresaw_is_raised_at_the_next_look() -> None:
+    def fail() -> int:
+        raise ValueError("what nobody foresaw")
+
+    follower = Follower(fail)
+    follower.wake()
+    with pytest.raises(ValueError, match="what nobody foresaw"):
+        follower.finish()
+    with pytest.raises(ValueError, match="what nobody foresaw"):
+        follower.wake()
+    follower.close()

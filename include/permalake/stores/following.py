@@ -60,7 +60,8 @@ class StoreAttempts:
 class Follower:
     """Writes a head into a store, in a thread beside the one that adds to the head.
 
-    ``write`` writes a batch of what the store lacks, and returns how much is left; it raises nothing.
+    ``write`` writes a batch of what the store lacks, and returns how much is left; a store that fails is no
+    reason for it to raise.
     """
 
     def __init__(self, write: Callable[[], int]) -> None:
@@ -71,8 +72,11 @@ class Follower:
 
     def wake(self) -> None:
         """Let it write what the head has now, unless it is writing; return at once."""
-        if self._running is None or self._running.done():
-            self._running = self._thread.submit(self._write_all)
+        if self._running is not None:
+            if not self._running.done():
+                return
+            self._running.result()  # raises what nobody foresaw
+        self._running = self._thread.submit(self._write_all)
 
     def finish(self) -> None:
         """Return once the store has what the head has, or has failed."""
