@@ -23,8 +23,8 @@ from support.wormhole_world import PRICES, WORLD, configuration, digested
 
 DAYS = ("2024-03-10", "2024-03-11", "2024-03-12")
 
-_OBSERVATION = b'{"emitterChain"'
-"""How a refused observation begins, of which the world's own rows know nothing."""
+_OBSERVATION = (b'{"emitterChain"', b'["')
+"""How a refused observation begins, or one that has waited: the world's own rows know nothing of them."""
 
 
 class LiveWormhole(Followed):
