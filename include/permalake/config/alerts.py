@@ -12,7 +12,7 @@ class AlertsSettings(Section):
 
     webhook: SecretStr | None = None
     publications: bool = True
-    """Whether the webhook is also told what was published."""
+    """Whether the webhook also gets what was published."""
     smtp_host: str | None = None
     smtp_port: int = Field(default=25, ge=1, le=65535)
     smtp_user: str | None = None

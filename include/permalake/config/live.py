@@ -21,13 +21,13 @@ class LiveSettings(Section):
     attempts: int = Field(default=20, ge=1)
     """Batches that may fail one after the other until the run ends with the last reason."""
     max_lag_seconds: float = Field(default=600.0, gt=0)
-    """A head whose last milestone or VAA is older than that for as long again is told to alerts' targets."""
+    """An alert is sent once the last milestone or VAA has been older than that for as long again."""
     walk_seconds: float = Field(default=5.0, ge=0, le=60)
     """How long a walk over what no milestone references yet may take, from an IOTA node's tips; 0: none."""
     provisional_seconds: int = Field(default=86_400, ge=2, le=31_536_000)
     """How long rows of an IOTA head stay in Cassandra where no published day takes their place."""
     spy: str | None = None
-    """A guardian's spy as HOST:PORT, or https://HOST:PORT, that tells VAAs instead of Wormhole's source."""
+    """A guardian's spy as HOST:PORT, or https://HOST:PORT, that gives VAAs in place of Wormhole's source."""
 
     @field_validator("spy")
     @classmethod

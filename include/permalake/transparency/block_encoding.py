@@ -25,7 +25,7 @@ def whole_blocks(batches: Iterator[pa.Table]) -> Iterator[pa.Table]:
     rest: pa.Table | None = None
     for batch in batches:
         if rest is not None:
-            # One block is put together from two batches: the rest of both stays where it is.
+            # Only the block that spans two batches is copied.
             lacking = BLOCK_ROWS - len(rest)
             rest = pa.concat_tables([rest, batch.slice(0, lacking)])
             batch = batch.slice(lacking)  # noqa: PLW2901 - what is left of it
