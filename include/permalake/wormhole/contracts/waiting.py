@@ -1,4 +1,4 @@
-"""Contract of the observations that came before their VAA; only the live head has them."""
+"""Contract of the observations that no VAA confirms yet; only the live head has them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from permalake.wormhole.contracts.columns import text
 WAITING_OBSERVATIONS = Table(
     "waiting_observations",
     "wormhole",
-    "Observations in the live head whose message has no VAA there yet; nothing of them is verified.",
+    "Observations in the live head that wait for a VAA, or for another copy of it; none is confirmed.",
     (
         Column("row_key", "string", "The message that they name (v2 key)."),
         text("guardian", "The guardian that they name (hex)."),

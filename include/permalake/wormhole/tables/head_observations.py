@@ -13,6 +13,7 @@ from datetime import date
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from permalake.contracts.reason_codes import MessageReason
 from permalake.wormhole.codec.guardians import GuardianSets
 from permalake.wormhole.contracts.tables import OBSERVATIONS
 from permalake.wormhole.contracts.waiting import WAITING_OBSERVATIONS
@@ -22,13 +23,16 @@ from permalake.wormhole.tables.verified_vaas import REFUSED
 OBSERVED = WAITING_OBSERVATIONS.arrow
 """Columns of an observation that is not judged yet; its date is the day on which it was indexed."""
 _MOST_WAITING = 50_000
+_OF_ANOTHER_COPY: tuple[MessageReason, ...] = ("unknown_guardian", "bad_signature")
+"""Why an observation is refused that another copy of the VAA may confirm."""
 
 
 @dataclass(frozen=True)
 class ObservationChanges:
     """The rows that a head gains, and the messages whose rows in ``observations`` it loses before that.
 
-    ``waiting``: the observations that wait for a VAA from now on.
+    ``waiting``: the observations that wait from now on, for a VAA or for another copy of it: the guardian may
+    have signed another one than the head has.
     """
 
     added: pa.Table
@@ -69,7 +73,9 @@ def observation_changes(
     gone = {str(row[0]) for row in before.difference(after)}
     new = [row not in before or row[0] in gone for row in after]
     added = rows.filter(pa.array(new, pa.bool_()))
-    return ObservationChanges(added, frozenset(gone), refused, _waiting(pool.filter(pc.invert(is_known))))
+    unconfirmed = refused.filter(pc.is_in(refused["reason"], pa.array(_OF_ANOTHER_COPY)))["raw"]
+    waits = pc.or_(pc.invert(is_known), pc.is_in(pool["raw"], value_set=unconfirmed.combine_chunks()))
+    return ObservationChanges(added, frozenset(gone), refused, _waiting(pool.filter(waits)))
 
 
 def _waiting(rows: pa.Table) -> pa.Table:
