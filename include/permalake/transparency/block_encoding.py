@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
-from itertools import chain, pairwise
+from itertools import groupby, pairwise
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 BLOCK_ROWS = 256
+_Pieces = np.ndarray[Any, np.dtype[np.uint8]] | list[memoryview]
+"""Bytes of each block: a row each where all have the same number, else listed."""
 
 
 def encode_block(block: pa.Table, columns: Sequence[tuple[str, str]]) -> bytes:
     """Return the bytes of one block: the number of rows, then each column's presence and values."""
-    [encoded] = _encoded_blocks(block, columns, [(0, len(block))], b"")
-    return encoded
+    [pieces] = _blocks(block, columns, len(block), b"")
+    return b"".join(pieces)
 
 
 def whole_blocks(batches: Iterator[pa.Table]) -> Iterator[pa.Table]:
@@ -42,56 +44,72 @@ def whole_blocks(batches: Iterator[pa.Table]) -> Iterator[pa.Table]:
 
 def leaf_hashes(rows: pa.Table, columns: Sequence[tuple[str, str]]) -> list[bytes]:
     """Return the leaf's hash of each block of rows that begin with a block."""
-    count = len(rows)
-    spans = [(start, min(start + BLOCK_ROWS, count)) for start in range(0, count, BLOCK_ROWS)]
-    return [sha256(block).digest() for block in _encoded_blocks(rows, columns, spans, b"\0")]
+    whole = len(rows) - len(rows) % BLOCK_ROWS
+    leaves = []
+    for part, size in ((rows.slice(0, whole), BLOCK_ROWS), (rows.slice(whole), len(rows) - whole)):
+        for pieces in _blocks(part, columns, size, b"\0") if len(part) else ():
+            leaf = sha256()
+            for piece in pieces:
+                leaf.update(piece)
+            leaves.append(leaf.digest())
+    return leaves
 
 
-def _encoded_blocks(
-    rows: pa.Table, columns: Sequence[tuple[str, str]], spans: Sequence[tuple[int, int]], before: bytes
-) -> Iterator[bytes]:
-    """Yield the bytes of the rows of each span as one block, behind those of ``before``."""
-    encoded = [_pieces(rows[name].combine_chunks(), kind, spans) for name, kind in columns]
-    for (start, end), *pieces in zip(spans, *encoded, strict=True):
-        yield b"".join(chain((before, (end - start).to_bytes(4, "little")), *pieces))
+def _blocks(
+    rows: pa.Table, columns: Sequence[tuple[str, str]], size: int, before: bytes
+) -> Iterator[tuple[Any, ...]]:
+    """Return the bytes of each ``size`` rows as a block, in pieces, behind those of ``before``.
 
-
-def _pieces(values: pa.Array, kind: str, spans: Sequence[tuple[int, int]]) -> list[tuple[Any, ...]]:
-    """Return of each span a column's presence, lengths where values vary in length, and values.
-
-    They are cut out as bytes without looking at single values.
+    What takes the same number of bytes in each block is put together for all blocks at once; text and bytes
+    are not copied.
     """
-    present = _presence(values).data
+    count = len(rows) // size
+    head = np.frombuffer(before + size.to_bytes(4, "little"), np.uint8)
+    parts: list[_Pieces] = [np.broadcast_to(head, (count, len(head)))]
+    for name, kind in columns:
+        parts += _parts(rows[name].combine_chunks(), kind, count)
+    joined: list[_Pieces] = []
+    for _, neighbours in groupby(parts, key=type):
+        group = list(neighbours)
+        even = [part for part in group if isinstance(part, np.ndarray)]
+        joined += [np.concatenate(even, axis=1)] if even else group
+    return zip(*joined, strict=True)
+
+
+def _parts(values: pa.Array, kind: str, count: int) -> list[_Pieces]:
+    """Return a column's presence, lengths where values vary in length, and values, each of all blocks."""
+    present = _even(_presence(values), count)
     if kind in ("string", "binary"):
-        content = values.cast(pa.large_binary()).fill_null(b"")
-        return _cut(present, content, content.buffers()[2], 1, spans)
+        content = _filled(values.cast(pa.binary()), b"")
+        return [present, *_varying(content, memoryview(content.buffers()[2] or b""), 1, count)]
     if kind == "list<int>":
-        lists = pc.coalesce(values, pa.scalar([], values.type)).cast(pa.large_list(pa.int64()))
-        return _cut(present, lists, pa.array(lists.values).buffers()[1], 8, spans)
-    width = 8
+        lists = _filled(values, []).cast(pa.list_(pa.int64()))
+        return [present, *_varying(lists, _buffer(lists.values, 8), 8, count)]
     if kind.startswith("decimal"):
-        width = 16
-        data = _buffer(values.fill_null(0), width)
-    elif kind == "double":
+        return [present, _even(_buffer(_filled(values, 0), 16), count)]
+    if kind == "double":
         # Adding zero makes the negative zero positive.
-        numbers = values.fill_null(0.0).to_numpy(zero_copy_only=False) + 0.0
-        data = memoryview(numbers.astype("<f8").tobytes())
-    else:
-        data = _buffer(_integers(values).fill_null(0), width)
-    return [(present[start:end], data[start * width : end * width]) for start, end in spans]
+        numbers = _filled(values, 0.0).to_numpy(zero_copy_only=False) + 0.0
+        return [present, _even(numbers.astype("<f8"), count)]
+    return [present, _even(_buffer(_filled(_integers(values), 0), 8), count)]
 
 
-def _cut(
-    present: memoryview, array: Any, data: pa.Buffer | None, width: int, spans: Sequence[tuple[int, int]]
-) -> list[tuple[Any, ...]]:
-    ends = np.frombuffer(array.buffers()[1], np.int64)[array.offset : array.offset + len(array) + 1]
-    lengths = np.diff(ends).astype("<u4").data
-    content = memoryview(data) if data is not None else memoryview(b"")
-    places = (ends[[start for start, _ in spans] + [len(array)]] * width).tolist()
-    return [
-        (present[start:end], lengths[start:end], content[first:last])
-        for (start, end), (first, last) in zip(spans, pairwise(places), strict=True)
-    ]
+def _filled(values: pa.Array, default: Any) -> pa.Array:
+    """Return values with a default for null. To look for nulls where there are none would copy all."""
+    return pc.coalesce(values, pa.scalar(default, values.type)) if values.null_count else values
+
+
+def _varying(array: Any, data: memoryview, width: int, count: int) -> list[_Pieces]:
+    """Return lengths and values of an array whose values vary in length."""
+    ends = np.frombuffer(array.buffers()[1], np.int32)[array.offset : array.offset + len(array) + 1]
+    places = (ends[:: len(array) // count].astype(np.int64) * width).tolist()
+    lengths = np.diff(ends).astype("<u4", copy=False)
+    return [_even(lengths, count), [data[start:end] for start, end in pairwise(places)]]
+
+
+def _even(values: Any, count: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """Return values as bytes, those of a block in a row."""
+    return np.frombuffer(values, np.uint8).reshape(count, -1)
 
 
 def _presence(values: pa.Array) -> np.ndarray[Any, np.dtype[np.uint8]]:
@@ -110,4 +128,5 @@ def _integers(values: pa.Array) -> pa.Array:
 
 
 def _buffer(values: pa.Array, width: int) -> memoryview:
-    return memoryview(values.buffers()[1])[values.offset * width : (values.offset + len(values)) * width]
+    start, end = values.offset, values.offset + len(values)
+    return memoryview(values.buffers()[1] or b"")[start * width : end * width]
