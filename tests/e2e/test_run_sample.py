@@ -28,10 +28,11 @@ from support.lakes import OpenLake
 SAMPLE = ROOT / "include" / "sample"
 PERMALAKE = str(Path(sys.executable).parent / "permalake")
 DEMO = (sys.executable, "-m", "permalake.local.demo")
-IOTA = ("run", "iota", "--date", "2022-09-28")
+IOTA = ("run", "iota", "--network", "shimmer", "--date", "2022-09-28")
+SYNTHETIC_IOTA = ("run", "iota", "--network", "synthetic", "--date", "2100-01-01", "--to", "2100-01-21")
 WORMHOLE = ("run", "wormhole", "--date", "1970-01-01", "--to", "2100-01-02")
 SYNTHETIC = "date >= '2100-01-01'"
-REAL_DAYS, SYNTHETIC_DAYS = 43, 2
+REAL_DAYS, SYNTHETIC_DAYS, SYNTHETIC_IOTA_DAYS = 43, 2, 21
 
 
 @pytest.fixture(scope="module")
@@ -85,11 +86,12 @@ def permalake(folder, environment):
 
 @pytest.fixture(scope="module")
 def built(permalake):
-    """``make demo`` has run both DAGs through Airflow; what it printed, by DAG, and how it ended."""
+    """``make demo`` has run both DAGs through Airflow; what it printed, by network, and how it ended."""
     code, out, err = permalake(command=DEMO)
     assert code == 0, out + err
     iota, wormhole = out.split("wormhole_daily wormhole", maxsplit=1)
-    return {"iota": iota, "wormhole": wormhole.split("\n\n")[0]}
+    real, synthetic = iota.split("iota_daily synthetic", maxsplit=1)
+    return {"iota": real, "synthetic": synthetic, "wormhole": wormhole.split("\n\n")[0], "all": out}
 
 
 @pytest.fixture(scope="module")
@@ -140,6 +142,7 @@ def test_every_step_showed_its_progress(built) -> None:
         assert built["iota"].count(f"  {step} ") == 2, step
     assert "messages 81" in built["iota"]
     assert "1 day" in built["iota"].splitlines()[-1]
+    assert f"{SYNTHETIC_IOTA_DAYS} days" in built["synthetic"].splitlines()[-1]
     assert f"{REAL_DAYS + SYNTHETIC_DAYS} days" in built["wormhole"].splitlines()[-1]
 
 
@@ -150,21 +153,23 @@ def test_airflow_shows_the_runs_with_their_logs(built, folder) -> None:
         runs = connection.execute("select dag_id, state, run_id from dag_run order by 1").fetchall()
         tasks = connection.execute("select dag_id, task_id, state from task_instance").fetchall()
         paused = connection.execute("select distinct is_paused from dag").fetchall()
-    assert [run[:2] for run in runs] == [("iota_daily", "success"), ("wormhole_daily", "success")]
+    dags = ["iota_daily", "iota_daily", "wormhole_daily"]
+    assert [run[:2] for run in runs] == [(dag, "success") for dag in dags]
     assert {state for _, _, state in tasks} == {"success"}
     assert {task for dag, task, _ in tasks if dag == "iota_daily"} >= {"ingest_decode", "publish", "serve"}
     assert paused == [(1,)]
     for dag, _, run_id in runs:
-        for task in (task for own, task, _ in tasks if own == dag):
+        for task in {task for own, task, _ in tasks if own == dag}:
             log = home / "logs" / f"dag_id={dag}" / f"run_id={run_id}" / f"task_id={task}" / "attempt=1.log"
             assert log.stat().st_size, log
-    submit = next(home.glob("logs/dag_id=iota_daily/*/task_id=ingest_decode/attempt=1.log")).read_text()
+    submit = min(home.glob("logs/dag_id=iota_daily/*/task_id=ingest_decode/attempt=1.log")).read_text()
     assert "milestones 17339 to 17340" in submit
 
 
 def test_the_status_knows_when_the_lake_and_each_store_got_a_day(permalake, built) -> None:
     for network, store, days in (
         ("shimmer", "cassandra", 1),
+        ("synthetic", "cassandra", SYNTHETIC_IOTA_DAYS),
         ("wormhole", "bigtable", REAL_DAYS + SYNTHETIC_DAYS),
     ):
         code, out, err = permalake("status", "--network", network, "--format", "json")
@@ -195,8 +200,8 @@ def test_a_second_run_changes_nothing_and_says_so(permalake, rows) -> None:
     before = rows("select * from shimmer.messages order by milestone_index, white_flag_index")
     code, out, _ = permalake(command=DEMO)
     assert code == 0
-    assert out.count("published and unchanged") == 2
-    for arguments in (IOTA, WORMHOLE):
+    assert out.count("published and unchanged") == 3
+    for arguments in (IOTA, SYNTHETIC_IOTA, WORMHOLE):
         code, out, _ = permalake(*arguments)
         assert code == 0
         assert "published and unchanged" in out
@@ -204,7 +209,7 @@ def test_a_second_run_changes_nothing_and_says_so(permalake, rows) -> None:
 
 
 def test_a_day_without_rows_ends_well_and_says_so(permalake, built) -> None:
-    code, out, err = permalake("run", "iota", "--date", "2022-09-27")
+    code, out, err = permalake("run", "iota", "--network", "shimmer", "--date", "2022-09-27")
     assert code == 0, out + err
     assert "no rows" in out.splitlines()[-1]
     run = json.loads(permalake("status", "--network", "shimmer", "--format", "json")[1])[0]["run_id"]
@@ -291,3 +296,25 @@ def test_synthetic_days_have_values(rows) -> None:
     assert rows(sets) == [{"s": 1000}, {"s": 1001}]
     origins = f"select distinct left(origin, 14) as o {synthetic.format('quarantine')}"
     assert rows(origins) == [{"o": "synthetic-2100"}]
+
+
+def test_the_synthetic_network_has_weeks_with_a_rhythm(rows) -> None:
+    """Weekends are quiet, every kind of output and of conflict is there, and no row is of another network."""
+    sql = (
+        "select dayofweek(date) in (0, 6) as weekend, sum(message_count) / count(distinct date) as messages, "
+        "count(distinct date) as days from synthetic.ms_analytics group by 1 order by 1"
+    )
+    working, weekend = rows(sql)
+    assert (working["days"], weekend["days"]) == (15, 6)
+    assert weekend["messages"] < 0.8 * working["messages"]
+    for table in ("alias_outputs", "foundry_outputs", "nft_outputs", "native_tokens", "tags"):
+        assert rows(f"select count(*) > 20 as some from synthetic.{table}") == [{"some": True}], table
+    reasons = "select count(distinct conflict_reason) > 3 as many from synthetic.conflicting_transactions"
+    assert rows(reasons) == [{"many": True}]
+    assert rows("select count(*) as n from synthetic.milestones where date < '2100-01-01'") == [{"n": 0}]
+    assert rows("select count(*) as n from shimmer.milestones") == [{"n": 2}]
+
+
+def test_it_is_told_as_synthetic(built) -> None:
+    assert "synthetic: 21 days published (synthetic 2100-01-01..2100-01-21)" in built["all"]
+    assert built["all"].count("SYNTHETIC: ") == 2

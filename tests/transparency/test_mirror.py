@@ -37,7 +37,7 @@ def publisher(spark, tmp_path_factory, patch):
     """The bundled sample, built, signed and exported."""
     side = Side(spark, tmp_path_factory.mktemp("publisher"), patch, sample_sections())
     assert side.call("keys", "create", "--name", NAME) == 0
-    assert side.call("run", "iota", "--date", SAMPLE_DAY) == 0
+    assert side.call("run", "iota", "--network", "shimmer", "--date", SAMPLE_DAY) == 0
     first, last = WORMHOLE_DAYS
     assert side.call("run", "wormhole", "--date", first, "--to", last) == 0
     assert side.call("export", side.folder / "export") == 0

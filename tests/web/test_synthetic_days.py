@@ -32,6 +32,7 @@ def snapshot():
                 table("wormhole", "messages_daily", TODAY, LATER[0]),
                 table("wormhole", "quorum_state", *LATER),
                 table("wormhole", "token_prices", LATER[1] + timedelta(days=1)),
+                table("made_up", "milestones", *LATER),
             ]
         ),
     )
@@ -39,7 +40,8 @@ def snapshot():
 
 def test_only_days_after_today_count(snapshot) -> None:
     expected = {"network": "wormhole", "first": str(LATER[0]), "last": str(LATER[1]), "days": 2}
-    assert synthetic_days(snapshot) == [expected]
+    expected["is_everything"] = False
+    assert synthetic_days(snapshot) == [expected | {"network": "made_up", "is_everything": True}, expected]
     assert synthetic_days(snapshot, "wormhole") == [expected]
     assert synthetic_days(snapshot, "shimmer") == []
 
@@ -58,7 +60,7 @@ def test_ranges_of_real_and_synthetic_days_are_told_apart(snapshot) -> None:
     }
     spans_in_words = vars(_environment(()).get_template("macros.html").module)["spans"]
     told = [
-        str(spans_in_words(spans_of(days)))
+        spans_in_words(spans_of(days)).striptags()
         for days in ((day_before, TODAY), (TODAY,), (), (untimed,), (LATER[0],), (TODAY, untimed, *LATER))
     ]
     assert told == [
@@ -74,7 +76,8 @@ def test_ranges_of_real_and_synthetic_days_are_told_apart(snapshot) -> None:
 @pytest.mark.parametrize(
     ("content", "notices"),
     [
-        ({}, 1),
+        ({}, 2),
+        ({"network": "made_up"}, 1),
         ({"network": "wormhole", "end": "2100-01-02"}, 1),
         ({"network": "wormhole", "end": "2025-12-31"}, 0),
         ({"network": "wormhole"}, 0),

@@ -58,6 +58,14 @@ def iota(  # noqa: PLR0917
     ] = 0.03,
     wallets: Annotated[int, typer.Option(min=1, help="Number of addresses in use.")] = 2_000,
     tags: Annotated[int, typer.Option(min=1, help="Number of tags in use.")] = 1_000,
+    rhythm: Annotated[
+        bool,
+        typer.Option("--rhythm", help="Make days busier than nights, and working days than weekends."),
+    ] = False,
+    one_ledger: Annotated[
+        bool,
+        typer.Option("--one-ledger", help="Spend outputs of earlier days too; it is made in one process."),
+    ] = False,
     empty_day: Annotated[
         list[int] | None, typer.Option(min=1, help="A day without milestones, from 1; may be repeated.")
     ] = None,
@@ -90,6 +98,8 @@ def iota(  # noqa: PLR0917
         wallets=wallets,
         tags=tags,
         layout=format_,
+        rhythm=rhythm,
+        one_ledger=one_ledger,
         empty_days=tuple(day - 1 for day in empty_day or ()),
     )
     begun = time.monotonic()

@@ -16,6 +16,8 @@ from pyiceberg.table import Table as IcebergTable
 from permalake.lake.catalog import UnreadableTableError, open_table
 
 _EPOCH = date(1970, 1, 1)
+_FEW = 256
+"""From so many files on, a table's manifests are pruned for each question."""
 
 
 def days_between(start: date, end: date) -> str:
@@ -52,7 +54,23 @@ def files(table: IcebergTable, where: str | None = None) -> Iterator[DataFile]:
 @lru_cache(maxsize=256)  # A metadata file never changes, and a run asks for the same days several times.
 def files_between(location: str, start: date, end: date) -> tuple[DataFile, ...]:
     """Return the files of start..end of the table that the metadata file at ``location`` describes."""
-    return tuple(files(open_table(location), days_between(start, end)))
+    every = _files_if_few(location)
+    if every is None:
+        return tuple(files(open_table(location), days_between(start, end)))
+    return tuple(file for file in every if start <= day_of(file) <= end)
+
+
+@lru_cache(maxsize=64)
+def _files_if_few(location: str) -> tuple[DataFile, ...] | None:
+    """Return all files of a table; None for a large one, of which no day but the wanted ones is read.
+
+    Whoever goes over days one by one, as a check of signed days does, reads a small table's manifests once.
+    """
+    table = open_table(location)
+    snapshot = table.current_snapshot()
+    summary = snapshot.summary if snapshot else None
+    count = int(summary["total-data-files"] or _FEW) if summary else 0
+    return tuple(files(table)) if count < _FEW else None
 
 
 def rows_per_day(location: str, start: date, end: date) -> dict[date, int]:

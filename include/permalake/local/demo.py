@@ -26,6 +26,8 @@ from permalake.web.synthetic import spans_of
 CONFIG = ROOT / "permalake.toml"
 SAMPLE = (
     ("shimmer", date(2022, 9, 28), date(2022, 9, 28)),
+    # Three weeks that never were: all days of a network of their own.
+    ("synthetic", date(2100, 1, 1), date(2100, 1, 21)),
     # Governance VAAs without a time of their own lie on 1970-01-01; the last of the 36 real days is in 2026.
     ("wormhole", date(1970, 1, 1), date(2100, 1, 2)),
 )
@@ -58,7 +60,9 @@ def summary(settings: Settings) -> str:
     for network, _, _ in SAMPLE:
         days = reader.status(network)
         lines += ["", *_network(network, days), *_quarantined(reader, network, days)]
-        if any(day.published and day.date in SYNTHETIC for day in days):
+        if network == "synthetic" and days:
+            lines.append("  SYNTHETIC: nothing of this network happened; its days show what weeks look like")
+        if network == "wormhole" and any(day.published and day.date in SYNTHETIC for day in days):
             lines += _values(reader)
     return "\n".join([*lines, "", *_next(settings), "", *_checked(settings), ""])
 
@@ -142,6 +146,7 @@ def _next(settings: Settings) -> list[str]:
     return [
         "Where to look next",
         '  .venv/bin/permalake query "select * from shimmer.ms_analytics order by milestone_index"',
+        '  .venv/bin/permalake query "select * from synthetic.daily_analytics order by date"   (made up)',
         '  .venv/bin/permalake query "select * from wormhole.notional_transferred_daily order by date"',
         '  .venv/bin/permalake query "select * from wormhole.tvl_totals order by all"   (dollars: synthetic)',
         "  .venv/bin/permalake status            per network and day: built, audited, published, rows",

@@ -51,19 +51,21 @@ def bars(
     parts: bool,
     title: str,
     whole: bool = False,
+    tick: Label | None = None,
 ) -> Markup:
     """Return bars by day: stacked where the series are parts of a whole, else beside each other.
 
     ``days`` follow each other without a gap; a day without a figure has None. More than :data:`COLUMNS` days
     are gathered into means of as many days each. Parts are not negative; other series may be, as differences
-    to a ledger whose beginning is not known. ``whole``: the axis has integers alone.
+    to a ledger whose beginning is not known. ``whole``: the axis has integers alone. ``tick``: the label of
+    an axis, which has little room on a phone; without it the ``label``, which a bar's tooltip has.
     """
     columns = _columns(days, list(series.values()))
     axis = _axis(columns, parts=parts, whole=whole)
     step = (_WIDTH - _LEFT - _RIGHT) / max(len(columns), 1)
     width = min(step * 0.8, 48.0)
     each = width if parts else width / max(len(series), 1)
-    out = [_opened("bars", f"0 0 {_WIDTH} {_HEIGHT}", title), *_ticks(axis, label)]
+    out = [_opened("bars", f"0 0 {_WIDTH} {_HEIGHT}", title), *_ticks(axis, tick or label)]
     for number in range(len(series)):
         lines = []
         for at, column in enumerate(columns):

@@ -12,7 +12,7 @@ from permalake.contracts.figures import DailyChart
 from permalake.contracts.sql_text import literal
 from permalake.lake.serving import Scan
 from permalake.web.charts import bars
-from permalake.web.numbers import CoinUnit, formatted
+from permalake.web.numbers import CoinUnit, formatted, tick
 from permalake.web.state import RequestLake
 
 
@@ -76,6 +76,7 @@ def _drawn(chart: DailyChart, rows: Sequence[Mapping[str, Any]], coin: CoinUnit 
         parts=chart.parts,
         title=chart.title,
         whole=chart.unit == "count",
+        tick=lambda value: tick(value, chart.unit, coin),
     )
 
 

@@ -145,11 +145,16 @@ def _rendered(
 
 
 def _synthetic(request: Request, content: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the synthetic days that a page of days shows; a page of one thing marks it where it stands."""
+    """Return the synthetic days that a page of days shows.
+
+    A page of one thing marks it where it stands; it is told here where its network has nothing else.
+    """
     reader = request.app.state.reader
-    if reader is None or (content.get("network") and "end" not in content):
+    if reader is None:
         return []
     synthetic = synthetic_days(reader.snapshot(), content.get("network"))
+    if content.get("network") and "end" not in content:
+        return [days for days in synthetic if days["is_everything"]]
     last = content.get("end") or ""
     return [days for days in synthetic if not last or days["first"] <= last]
 

@@ -97,3 +97,8 @@ def formatted(value: Any, unit: Unit, coin: CoinUnit | None = None) -> str:
     if unit == "tokens" and coin and value is not None:
         return f"{short(coin.of(value))} {coin.ticker}"
     return _FORMATS.get(unit, short)(value)
+
+
+def tick(value: Any, unit: Unit, coin: CoinUnit | None = None) -> str:
+    """Return a figure as the axis of a chart shows it: without the coin, which the chart's title names."""
+    return short(coin.of(value)) if unit == "tokens" and coin else formatted(value, unit)

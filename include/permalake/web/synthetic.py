@@ -1,4 +1,4 @@
-"""Days that cannot be real: those after today. The demo publishes two of them, so that pages can show USD."""
+"""Days that cannot be real: those after today. The demo publishes some, so that pages have more to show."""
 
 from __future__ import annotations
 
@@ -49,6 +49,8 @@ def _iso(day: date | None) -> str | None:
 def synthetic_days(snapshot: LakeSnapshot, network: str | None = None) -> list[dict[str, Any]]:
     """Return first, last and number of the days after today, for each network that has some.
 
+    ``is_everything``: the network has no other days.
+
     Args:
         snapshot: The published state.
         network: The only network to look at; None for all.
@@ -59,8 +61,9 @@ def synthetic_days(snapshot: LakeSnapshot, network: str | None = None) -> list[d
             "first": days[0].isoformat(),
             "last": days[-1].isoformat(),
             "days": len(days),
+            "is_everything": is_everything,
         }
-        for name, days in sorted(_days(snapshot).items())
+        for name, (days, is_everything) in sorted(_days(snapshot).items())
         if network in (None, name)
     ]
 
@@ -75,14 +78,14 @@ def built_days(snapshot: LakeSnapshot, network: str) -> set[date]:
     }
 
 
-def _days(snapshot: LakeSnapshot) -> dict[str, list[date]]:
+def _days(snapshot: LakeSnapshot) -> dict[str, tuple[list[date], bool]]:
     today = datetime.now(UTC).date()
     key = ("synthetic", today.isoformat())
     if key not in snapshot.memory:
-        later = {
-            network: sorted(day for day in built_days(snapshot, network) if day > today)
-            for network in snapshot.networks()
+        built = {network: built_days(snapshot, network) for network in snapshot.networks()}
+        later = {network: sorted(day for day in days if day > today) for network, days in built.items()}
+        snapshot.memory[key] = {
+            network: (days, len(days) == len(built[network])) for network, days in later.items() if days
         }
-        snapshot.memory[key] = {network: listed for network, listed in later.items() if listed}
-    days: dict[str, list[date]] = snapshot.memory[key]
-    return days
+    by_network: dict[str, tuple[list[date], bool]] = snapshot.memory[key]
+    return by_network

@@ -29,6 +29,7 @@ from permalake_simulate.iota.wallets import BANK, Wallets
 
 _CONFLICTING, _INCLUDED, _NO_TRANSACTION = range(3)
 FILES = ("blocks", "created_outputs", "consumed_outputs", "utxo_changes")
+_NOTHING: tuple[Draft | None, bytes | None] = (None, None)
 
 
 @dataclass
@@ -54,27 +55,44 @@ class Summary:
     consumed_amount: int = 0
 
 
-def make_epoch(world: IotaWorld, epoch: Epoch, lead: Lead, folder: Path, packed: bool) -> Iterator[Summary]:
-    """Write the epoch's files into ``folder`` and yield a summary of each milestone."""
-    rng = Random(f"{world.seed}/epoch {epoch.number}")  # noqa: S311 (reproducible, not secret)
-    tagger = SimulatedTags(world.protocol, world.tags)
-    ledger = _ledger(world, lead, rng, tagger)
-    maker = ConeMaker(world, rng, ledger, tagger, lead.anchor)
+class EpochMaker:
+    """The maker of epochs, which funds each of them, or the first one alone where all have one ledger."""
+
+    def __init__(self, world: IotaWorld) -> None:
+        self._world = world
+        self._tagger = SimulatedTags(world.protocol, world.tags)
+        self._going: tuple[Random, SimulatedLedger, ConeMaker] | None = None
+
+    def make(self, epoch: Epoch, lead: Lead, folder: Path, packed: bool) -> Iterator[Summary]:
+        """Write the epoch's files into ``folder`` and yield a summary of each milestone."""
+        world, first = self._world, _NOTHING
+        if self._going is None or not world.one_ledger:
+            self._going = self._begun(epoch, lead)
+            first = _funded(world, epoch, lead)
+        rng, ledger, maker = self._going
+        with ExitStack() as files:
+            writer = _writer(world, ledger, folder / f"{epoch.number:06d}", packed, files)
+            for at, (time, size) in enumerate(zip(epoch.times, epoch.sizes, strict=True)):
+                milestone = epoch.first + at
+                own = size - 1
+                room = own - 2 - (first[0] is not None)
+                count = min(_binomial(rng, own, world.transaction_share), room) + (first[0] is not None)
+                drafts = ledger.fill(world.index(milestone), time, count, first[0])
+                cone = maker.make(milestone, own, drafts, first[1])
+                first = _NOTHING
+                yield writer.write(cone, milestone, epoch, at)
+
+    def _begun(self, epoch: Epoch, lead: Lead) -> tuple[Random, SimulatedLedger, ConeMaker]:
+        rng = Random(f"{self._world.seed}/epoch {epoch.number}")  # noqa: S311 (reproducible, not secret)
+        ledger = _ledger(self._world, lead, rng, self._tagger)
+        return rng, ledger, ConeMaker(self._world, rng, ledger, self._tagger, lead.anchor)
+
+
+def _funded(world: IotaWorld, epoch: Epoch, lead: Lead) -> tuple[Draft, bytes]:
+    """Return the transaction that funds an epoch, and the message that carries it."""
     payload, outputs = funding(world, epoch, lead)
-    draft = _funding_draft(payload, outputs, lead)
     anchored = hashed(anchor(world, epoch.first, lead.anchor))
-    first: tuple[Draft | None, bytes | None] = (draft, funding_block(world, payload, anchored))
-    with ExitStack() as files:
-        writer = _writer(world, ledger, folder / f"{epoch.number:06d}", packed, files)
-        for at, (time, size) in enumerate(zip(epoch.times, epoch.sizes, strict=True)):
-            milestone = epoch.first + at
-            own = size - 1
-            room = own - 2 - (first[0] is not None)
-            count = min(_binomial(rng, own, world.transaction_share), room) + (first[0] is not None)
-            drafts = ledger.fill(world.index(milestone), time, count, first[0])
-            cone = maker.make(milestone, own, drafts, first[1])
-            first = None, None
-            yield writer.write(cone, milestone, epoch, at)
+    return _funding_draft(payload, outputs, lead), funding_block(world, payload, anchored)
 
 
 def _writer(

@@ -3,13 +3,14 @@
 Every milestone's cone holds an *anchor*, a message that refers only to the anchor before: its id is known
 without making the cones between. Every epoch begins with a transaction out of one *bank* output, which funds
 the epoch and leaves the rest to the next one. So an epoch needs two messages and an output of its
-predecessor, and the whole ledger goes back to one genesis.
+predecessor, and the whole ledger goes back to one genesis. Where all epochs have one ledger, only the first
+one is funded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 from permalake.iota.codec.encode import (
@@ -66,7 +67,8 @@ def message_network(world: IotaWorld) -> int:
 
 def funding(world: IotaWorld, epoch: Epoch, lead: Lead) -> tuple[bytes, tuple[Output, ...]]:
     """Return the payload of the transaction that funds an epoch, and its outputs, one of them the bank's."""
-    expected = sum(epoch.sizes) * world.transaction_share
+    messages = world.messages if world.one_ledger else sum(epoch.sizes)
+    expected = messages * world.transaction_share
     count = max(4, min(_MOST_FUNDED, int(expected / 4), world.wallets - 1))
     wallets = Wallets(world.seed, world.wallets)
     kind = BASIC if world.protocol == "stardust" else SINGLE
@@ -117,11 +119,14 @@ def leads(world: IotaWorld, first: Lead) -> Iterator[tuple[Epoch, Lead]]:
     lead, before = first, first.anchor
     for epoch in world.epochs():
         yield epoch, lead
-        payload, outputs = funding(world, epoch, lead)
         ids = []
         for at in range(len(epoch.sizes)):
             before = hashed(anchor(world, epoch.first + at, before))
             ids.append(before)
+        if world.one_ledger:
+            lead = replace(lead, anchor=before)
+            continue
+        payload, outputs = funding(world, epoch, lead)
         at = bank_position(world, outputs)
         lead = Lead(
             before,

@@ -70,7 +70,7 @@ class StardustLedger(SimulatedLedger):
 
     def transfer(self) -> Draft | None:
         """Return a transfer of basic outputs; native tokens go to the first new output."""
-        spends = self.spends("plain", 1 + int(3 * self.rng.random() ** 3))
+        spends = self.spends("plain", 1 + int(3 * self.rng.random() ** 3) + self._swept())
         if self.rng.random() < 0.3:
             spends += self.ripe()
         if self.rng.random() < 0.1:
@@ -80,6 +80,11 @@ class StardustLedger(SimulatedLedger):
         payload = self.tagger.tagged(self.rng) if self.rng.random() < 0.2 else None
         outputs = self.paid(spends, 1 + self.rng.randrange(4))
         return self.draft(spends, outputs, payload=payload) if outputs else None
+
+    def _swept(self) -> int:
+        """Return how many more outputs a transfer spends, so that a long-lived ledger does not crumble."""
+        is_full = self.world.one_ledger and len(self.pools.get("plain", ())) > 2 * self.world.wallets
+        return 2 if is_full else 0
 
     def paid(self, spends: Sequence[Spend], count: int) -> list[Output]:
         """Return outputs for what ``spends`` hold: deposits returned, native tokens kept together."""

@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 from permalake.errors import ConfigError
 from permalake.seeds import opened
 from permalake_simulate.iota.day_files import entries, write_archive, write_logs
-from permalake_simulate.iota.epochs import Summary, as_line, from_line, make_epoch
+from permalake_simulate.iota.epochs import EpochMaker, Summary, as_line, from_line
 from permalake_simulate.iota.milestone_chain import Closed, DayTotals, MilestoneChain
 from permalake_simulate.iota.spine import Lead, genesis, leads
 from permalake_simulate.iota.tangle_world import Epoch, IotaWorld
@@ -46,7 +46,8 @@ def simulate(
     """Write the world in its layout, a folder per day, and return the totals of the days.
 
     Args:
-        spark: Session that makes the epochs; without one this process makes them all, with the same bytes.
+        spark: Session that makes the epochs; without one, or where epochs have one ledger, this process makes
+            them all, with the same bytes.
         world: The tangle to make.
         folder: An empty or absent folder.
         packed: Whether files are gzip (Chronicle logs never are).
@@ -71,7 +72,7 @@ def _make_epochs(spark: SparkSession | None, world: IotaWorld, folder: Path, pac
     first = MilestoneChain(world).open()[1] if world.layout == "chronicle" else genesis(world)
     rows = [{"epoch": epoch.number, "what": _told(epoch, lead)} for epoch, lead in leads(world, first)]
     table, make = pa.Table.from_pylist(rows, schema=_INPUT), _maker(world, folder, packed)
-    if spark is None:
+    if spark is None or world.one_ledger:
         return sum(batch.num_rows for batch in make(table.to_batches()))
     parts: int = (
         spark.createDataFrame(table).repartitionById(len(rows), "epoch").mapInArrow(make, _DONE).count()
@@ -96,12 +97,13 @@ def _maker(
     world: IotaWorld, folder: Path, packed: bool
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        maker = EpochMaker(world)
         for batch in batches:
             for text in batch.column("what").to_pylist():
                 epoch, lead = _understood(text)
                 place = _PARTS if world.layout == "chronicle" else epoch.day.isoformat()
                 with opened(folder / _PARTS / f"{epoch.number:06d}.jsonl", packed=False) as part:
-                    for summary in make_epoch(world, epoch, lead, folder / place, packed):
+                    for summary in maker.make(epoch, lead, folder / place, packed):
                         part.write(as_line(summary))
                 done = {"epoch": [epoch.number], "messages": [sum(epoch.sizes)]}
                 yield pa.RecordBatch.from_pydict(

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
 from hashlib import blake2b
+from itertools import accumulate
+from math import cos, pi
 from random import Random
 from typing import Literal
 
@@ -25,6 +27,9 @@ _TREASURY_SHARE = 10
 _EPOCH_MESSAGES = 50_000
 _ALLOTMENT = 10**12
 _SECONDS = 86_400
+_BUSIEST = 15 * 3_600
+# How busy the days from Monday to Sunday are.
+_WEEKDAYS = (1.0, 1.08, 1.12, 1.06, 0.96, 0.6, 0.52)
 
 
 Layout = Literal["archive_rest", "chronicle"]
@@ -52,7 +57,9 @@ class IotaWorld:
 
     ``empty_days`` counts days from 0. Shares are of messages (transactions) and of transactions (conflicts,
     reattachments). ``layout`` is the source's format: Chronicle logs lack consumed outputs, so a world in
-    that layout begins with a milestone more, whose receipt mints all funds.
+    that layout begins with a milestone more, whose receipt mints all funds. With ``rhythm``, days are busier
+    than nights and working days than weekends. With ``one_ledger``, an epoch goes on with the outputs of the
+    one before, as a network does; then epochs are made one after the other.
     """
 
     protocol: Protocol
@@ -71,6 +78,8 @@ class IotaWorld:
     receipt_every: int = 50
     empty_days: tuple[int, ...] = ()
     layout: Layout = "archive_rest"
+    rhythm: bool = False
+    one_ledger: bool = False
 
     def __post_init__(self) -> None:
         for name in ("transaction_share", "conflict_share", "reattachment_share"):
@@ -162,12 +171,34 @@ class IotaWorld:
     def _sizes(self) -> Iterator[int]:
         """Return the messages of every milestone: uneven, at least 4 each, ``messages`` in all."""
         uneven = Random(f"{self.seed}/sizes")  # noqa: S311 (reproducible, not secret)
+        if self.rhythm:
+            yield from self._rhythmic_sizes(uneven)
+            return
         left, weight = self.messages - 4 * self.milestone_count, float(self.milestone_count)
         for remaining in range(self.milestone_count, 0, -1):
             share = min(uneven.gammavariate(4, 0.25), weight) / weight if remaining > 1 else 1.0
             extra = int(left * share)
             yield 4 + extra
             left, weight = left - extra, max(weight - share * weight, 1e-9) if remaining > 1 else 0.0
+
+    def _rhythmic_sizes(self, uneven: Random) -> Iterator[int]:
+        weights = [
+            of_day * _hour_weight(self._second(place)) * uneven.gammavariate(25, 1 / 25)
+            for day in self.filled_days
+            for of_day in [_WEEKDAYS[day.weekday()] * uneven.gammavariate(200, 1 / 200)]
+            for place in range(self.per_day)
+        ]
+        scale = (self.messages - 4 * len(weights)) / sum(weights)
+        before = 0
+        for reached in accumulate(weights):
+            until = round(reached * scale)
+            yield 4 + until - before
+            before = until
+
+
+def _hour_weight(second: int) -> float:
+    """Return how busy a time of the day is: most in the afternoon, least in the small hours."""
+    return 1 + 0.6 * cos(2 * pi * (second - _BUSIEST) / _SECONDS)
 
 
 class WorldFunds:
@@ -180,7 +211,8 @@ class WorldFunds:
         unmigrated = 0 if stardust else self.supply // _TREASURY_SHARE
         self.treasury = self.supply if opened else unmigrated
         """Tokens not yet migrated (Chrysalis)."""
-        self.allotment = min(_ALLOTMENT, self.supply // 2 // (world.epoch_count + 1))
-        """Tokens for each epoch."""
-        self.bank = self.allotment * (world.epoch_count + 1)
+        funded = 1 if world.one_ledger else world.epoch_count
+        self.allotment = min(_ALLOTMENT, self.supply // 2 // (funded + 1))
+        """Tokens for each epoch that is funded."""
+        self.bank = self.allotment * (funded + 1)
         """Tokens that fund the epochs; all others never move."""

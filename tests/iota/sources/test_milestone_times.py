@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import numpy as np
 
 from permalake.iota.cone.source_records import utc_date
@@ -24,3 +26,16 @@ def test_a_milestone_that_is_absent_is_a_gap_all_the_same() -> None:
     time = MIDNIGHT + 10 * (index - 20)
     (day,) = days_of(index, time, TODAY, TODAY)
     assert day.gaps == ((26, 26),)
+
+
+def test_a_milestone_of_the_future_fits_only_among_others_of_the_future() -> None:
+    later = datetime.now(UTC).date() + timedelta(days=400)
+    index = np.arange(1, 41)
+    time = MIDNIGHT + 10 * index
+    ahead = 86_400 * (later - utc_date(0)).days + 10 * index
+    (made_up,) = days_of(index, ahead, later, later)
+    assert (made_up.first, made_up.last, made_up.gaps, made_up.fault) == (1, 40, (), None)
+    time[39] = ahead[39]
+    (day,) = days_of(index, time, TODAY, later)
+    assert day.last == 39
+    assert "milestone 40: milestone_time" in day.fault

@@ -132,6 +132,32 @@ def test_sizes_are_uneven_and_add_up() -> None:
     assert max(sum(epoch.sizes) for epoch in world.epochs()) < 100_000
 
 
+def test_days_have_a_rhythm() -> None:
+    """Weekends and nights are quiet, whatever the chance of a day; all messages are there."""
+    world = IotaWorld("stardust", 50_000, 28, START, 1, "smr", milestones_per_day=24, rhythm=True)
+    by_day, by_hour = Counter(), Counter()
+    for epoch in world.epochs():
+        by_day[epoch.day.weekday()] += sum(epoch.sizes)
+        by_hour.update(dict(enumerate(epoch.sizes)))
+    assert sum(by_day.values()) == 50_000
+    assert max(by_day[5], by_day[6]) < 0.8 * min(by_day[day] for day in range(5))
+    assert max(by_hour[hour] for hour in range(1, 6)) < 0.6 * min(by_hour[hour] for hour in range(13, 18))
+
+
+def test_one_ledger_goes_on_from_day_to_day(tmp_path) -> None:
+    """Outputs of the first day are spent on the last one, and no day but the first is funded."""
+    world = tangle("stardust", empty_days=(), rhythm=True, one_ledger=True)
+    tangle_generator.simulate(None, world, tmp_path, packed=False)
+    [file] = (tmp_path / "2022-09-30").glob("consumed_outputs*")
+    booked = [json.loads(line)["milestoneIndexBooked"] for line in file.read_text().splitlines()]
+    last_of_first_day = world.index(world.per_day - 1)
+    assert sum(index <= last_of_first_day for index in booked) > 10
+    moved = {path.parent.name: figures(path.parent) for path in tmp_path.glob("*/synthetic_ms_analytics.csv")}
+    tokens = {day: sum(row[2] for row in rows.values()) for day, rows in moved.items()}
+    assert tokens["2022-09-28"] > world.funds.bank
+    assert 0 < tokens["2022-09-30"] < world.funds.bank
+
+
 @pytest.mark.parametrize(
     ("changes", "named"),
     [

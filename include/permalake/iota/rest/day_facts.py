@@ -6,10 +6,11 @@ from datetime import date
 from typing import Any
 
 from permalake.contracts import QUARANTINE
+from permalake.contracts.figures import Unit
 from permalake.lake.serving import Scan
 from permalake.lake.status import notes_of
 from permalake.web.charts import bars
-from permalake.web.numbers import CoinUnit, formatted, short
+from permalake.web.numbers import CoinUnit, formatted, tick
 from permalake.web.problems import not_found
 from permalake.web.state import RequestLake
 
@@ -59,10 +60,8 @@ def day_facts(lake: RequestLake, day: date, coin: CoinUnit) -> dict[str, Any]:
             for value in [sum(row[name] for row in hours)]
         ],
         "hours": [dict(row) for row in hours],
-        "messages_by_hour": _by_hour(hours, day, "messages", short, "Messages by hour"),
-        "moved_by_hour": _by_hour(
-            hours, day, "moved", lambda value: formatted(value, "tokens", coin), "Tokens moved by hour"
-        ),
+        "messages_by_hour": _by_hour(hours, day, "messages", "Messages by hour", coin),
+        "moved_by_hour": _by_hour(hours, day, "moved", "Tokens moved by hour", coin),
         "tags": [dict(row) for row in tags],
         "notes": notes_of(lake.request.app.state.database, lake.network, day),
         "refused": _refused(lake, day, scan),
@@ -82,13 +81,19 @@ def _refused(lake: RequestLake, day: date, scan: Scan) -> list[dict[str, Any]]:
     return [dict(row) for row in rows]
 
 
-def _by_hour(hours: Any, day: date, name: str, label: Any, title: str) -> Any:
+def _by_hour(hours: Any, day: date, name: str, title: str, coin: CoinUnit) -> Any:
     """Draw a figure of the hours; None where the lake does not hold any."""
     if not hours:
         return None
+    unit: Unit = "tokens" if name == "moved" else "count"
     by_hour = {row["hour"]: row[name] for row in hours}
     times = [f"{hour:02d}:00" for hour in _HOURS]
-    values = [by_hour.get(hour) for hour in _HOURS]
     return bars(
-        times, {name: values}, label=label, parts=False, title=f"{title} of {day}", whole=name != "moved"
+        times,
+        {name: [by_hour.get(hour) for hour in _HOURS]},
+        label=lambda value: formatted(value, unit, coin),
+        parts=False,
+        title=f"{title} of {day}",
+        whole=unit == "count",
+        tick=lambda value: tick(value, unit, coin),
     )

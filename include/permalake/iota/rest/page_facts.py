@@ -30,7 +30,7 @@ from permalake.web.synthetic import is_synthetic
 _SECONDS = "%Y-%m-%d %H:%M:%S"
 MOST = 200
 """Rows of a list on a page."""
-MOST_OWNED = 100
+MOST_OWNED = 80
 """Outputs of an address on its page, each with its conditions."""
 _OWNERS = {
     "basic_outputs": ("address",),
