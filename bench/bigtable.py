@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -26,12 +28,13 @@ from permalake.config import Settings
 from permalake.config.stores import BigtableSettings
 from permalake.domains import open_reader
 from permalake.lake.database import Database
+from permalake.lake.day_rows import DayRows
 from permalake.local.services import control
 from permalake.local.services.daemon import free_port
+from permalake.spark.tasks import TaskShare
 from permalake.stores import served
 from permalake.stores.batch import StoreBatch
-from permalake.stores.pinned import Pinned
-from permalake.wormhole.events.event_cells import event_rows
+from permalake.wormhole.events.event_cells import EVENTS, QUERIES
 from permalake.wormhole.events.events_writer import BigtableDays
 from permalake.wormhole.events.families import FAMILIES
 from permalake.wormhole.events.store import ensure_tables
@@ -47,13 +50,13 @@ def run(messages: int = MESSAGES) -> list[dict]:
     session = spark(*_PEER)
     built = lake(session, WORMHOLE, messages)
     state = open_reader(built).locations(WORMHOLE)
-    tables = Pinned(session, state)
     with Database(built.lake.catalog_uri).write() as connection:
         served.forget(connection, WORMHOLE, "bigtable")
         due = served.due(connection, WORMHOLE, "bigtable")
     batch = StoreBatch(WORMHOLE, [served.DueDay(one.day, one.publication_id, ()) for one in due], state, 0)
     with tempfile.TemporaryDirectory(prefix="bench-bigtable-") as folder:
-        finished = _finished(session, event_rows(tables), f"{folder}/v2")
+        _finished(batch, f"{folder}/v2.parquet")
+        finished = session.read.parquet(f"{folder}/v2.parquet")
         writers: dict[str, Callable[[BigtableSettings], object]] = {
             "bare": lambda settings: _bare(finished, settings),
             "ours": lambda settings: _days(session, built, settings, "v2").write(batch),
@@ -62,7 +65,7 @@ def run(messages: int = MESSAGES) -> list[dict]:
         seconds: dict[str, list[float]] = {name: [] for name in writers}
         for turn in range(WARMING + TURNS):
             for name, writer in writers.items():
-                with _emulator() as settings:
+                with emulator() as settings:
                     ensure_tables(settings)
                     taken = timed(lambda: writer(settings))  # noqa: B023
                 if turn >= WARMING:
@@ -94,14 +97,14 @@ def _days(spark: SparkSession, built: Settings, store: BigtableSettings, version
     return BigtableDays(spark, settings, WORMHOLE)
 
 
-def _finished(spark: SparkSession, rows: DataFrame, file: str) -> DataFrame:
+def _finished(batch: StoreBatch, file: str) -> None:
     """One column per cell, ``FAMILY_QUALIFIER``, in Parquet; the cells as the store has them."""
-    columns = [
-        F.col(f"`{family}:{qualifier}`").cast("binary").alias(name)
-        for name, (family, qualifier) in _columns().items()
-    ]
-    rows.select("row_key", *columns).write.parquet(file)
-    return spark.read.parquet(file)
+    first, last = min(batch.dates), max(batch.dates)
+    schema = pa.schema([("row_key", pa.string()), *((name, pa.binary()) for name in _columns())])
+    queries = QUERIES.over(lambda name: DayRows(batch.state[name], first, last).scan())
+    with queries.engine(TaskShare("1g", 2)) as engine, pq.ParquetWriter(file, schema) as writer:
+        for rows in engine.batches(QUERIES.tables[EVENTS]):
+            writer.write_batch(rows.select(schema.names).cast(schema))
 
 
 def _columns() -> dict[str, tuple[str, str]]:
@@ -136,7 +139,7 @@ def _bare(rows: DataFrame, settings: BigtableSettings) -> None:
 
 
 @contextmanager
-def _emulator() -> Iterator[BigtableSettings]:
+def emulator() -> Iterator[BigtableSettings]:
     """A real, empty emulator on a free port; stopped at the end."""
     with tempfile.TemporaryDirectory(prefix="bench-bigtable-server-") as folder:
         server = control.servers(free_port(), free_port(), Path(folder))["bigtable"]

@@ -1,8 +1,9 @@
-"""The live head: how long a VAA takes from its arrival to its readers, and what it costs.
+"""The live head of Wormhole: how long a VAA takes from its arrival to its readers, and what it costs.
 
-Synthetic VAAs are added to a file at a steady rate, which ``permalake live wormhole`` follows. A VAA has
-arrived once its line is written, and is there once the batch with it is committed, by the position that the
-commit itself records. ``run(seconds=3600, rate=200)`` is the long run.
+``python -m bench.live [SECONDS RATE]``: synthetic VAAs are added to a file at a steady rate, which
+``permalake live wormhole`` follows. A VAA has arrived once its line is written. It is in the lake once the
+batch with it is committed, by the position that the commit itself records, and in Bigtable, a real emulator,
+once the tables there have what the head has. The long run has 3600 seconds.
 """
 
 from __future__ import annotations
@@ -12,20 +13,29 @@ import json
 import math
 import os
 import statistics
+import sys
 import tempfile
 import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from bench.bigtable import emulator
 from bench.machine import say, watch
 from bench.simulated import COMMAND, simulated
 from permalake.config import load_settings
+from permalake.contracts.namespaces import live_namespace
 from permalake.errors import PermalakeError
+from permalake.lake.catalog import locations
+from permalake.lake.database import Database
 from permalake.lake.head_position import last_reached
 from permalake.lake.identity import open_database
+from permalake.lake.state import LIVE
+from permalake.stores import served
+from permalake.wormhole.events.store import BigtableStore
 
 TARGET_SECONDS = 10.0
+_NETWORK = "wormhole"
 _START_SECONDS = 30.0
 """Seconds that the first batch may take, which is one line and does not count."""
 _TAIL_SECONDS = 30.0
@@ -41,6 +51,11 @@ reference = "{reference}"
 [prices]
 provider = "file"
 path = "{prices}"
+[bigtable]
+project = "bench"
+instance = "bench"
+table = "v2"
+table_v1 = "v1"
 """
 
 
@@ -49,28 +64,32 @@ def run(seconds: float = 120.0, rate: float = 50.0) -> list[dict]:
     count = math.ceil(seconds * rate)
     world = simulated(f"live-{count}", "wormhole", "--messages", str(count), "--days", "1", "--seed", "11")
     lines = _lines(world)[:count]
-    with tempfile.TemporaryDirectory(prefix="bench-live-") as folder:
+    with emulator(), tempfile.TemporaryDirectory(prefix="bench-live-") as folder:
         place = Path(folder)
         (place / "input").mkdir()
         config = place / "permalake.toml"
         paths = {"lake": place / "lake", "path": place / "input", "reference": world / "reference"}
         config.write_text(_CONFIG.format(**paths, prices=world / "price_history.csv"))
-        lags, cpu_seconds = _followed(place / "input" / "vaas.jsonl", config, lines, rate)
-    lags.sort()
-    half, most = statistics.median(lags), lags[math.ceil(len(lags) * 0.99) - 1]
-    say(f"live: {len(lags)} VAAs at {rate:g}/s: lag {half:.1f} s, p99 {most:.1f} s")
-    return [
-        lag_figure(f"a VAA until readers see it, at {rate:g}/s: median", half, TARGET_SECONDS),
-        lag_figure(f"a VAA until readers see it, at {rate:g}/s: p99", most, TARGET_SECONDS),
-        {
-            "name": f"processor time of a VAA in the live head, at {rate:g}/s",
-            "unit": "ms (less is better)",
-            "ours": round(1000 * cpu_seconds / len(lags), 1),
-            "peer": round(2000 / rate, 1),
-            "peer_name": "two cores, all of their time",
-            "ratio": round(2 * len(lags) / rate / cpu_seconds, 2),
-        },
-    ]
+        following = _followed(place / "input" / "vaas.jsonl", config, lines, rate)
+    figures = []
+    for where, seen in (("the lake", following.committed), ("Bigtable", following.stored)):
+        lags = sorted(following.lags(seen))
+        half, most = statistics.median(lags), lags[math.ceil(len(lags) * 0.99) - 1]
+        say(f"live: {len(lags)} VAAs at {rate:g}/s: in {where} after {half:.1f} s, p99 {most:.1f} s")
+        figures += [
+            lag_figure(f"a VAA until readers of {where} see it, at {rate:g}/s: median", half, TARGET_SECONDS),
+            lag_figure(f"a VAA until readers of {where} see it, at {rate:g}/s: p99", most, TARGET_SECONDS),
+        ]
+    cpu_seconds = following.cpu_seconds()
+    cost = {
+        "name": f"processor time of a VAA in the live head, at {rate:g}/s",
+        "unit": "ms (less is better)",
+        "ours": round(1000 * cpu_seconds / count, 1),
+        "peer": round(2000 / rate, 1),
+        "peer_name": "two cores, all of their time",
+        "ratio": round(2 * count / rate / cpu_seconds, 2),
+    }
+    return [*figures, cost]
 
 
 def lag_figure(name: str, lag: float, target: float) -> dict:
@@ -95,12 +114,13 @@ def _lines(world: Path) -> list[bytes]:
 
 
 class _Following:
-    """What came when, what was committed when, and the processor seconds until then; times are monotonic."""
+    """What came when, what readers saw when, and the processor seconds until then; times are monotonic."""
 
     def __init__(self, file: Path, lines: Sequence[bytes], rate: float) -> None:
         self._file, self._lines, self._rate = file, lines, rate
         self.arrivals: list[tuple[int, float]] = []
         self.committed: list[tuple[int, float]] = []
+        self.stored: list[tuple[int, float]] = []
         self.used: list[tuple[float, float]] = []
         self.ended = threading.Event()
 
@@ -119,36 +139,52 @@ class _Following:
                 self.arrivals.append((end, time.monotonic()))
 
     def look(self) -> None:
-        """Note how far the head is, whenever it has moved."""
+        """Note how far the head and the store are, whenever they have moved."""
         while not self.ended.wait(0.1):
             try:
-                reached = last_reached(open_database(load_settings()), "wormhole")
+                database = open_database(load_settings())
+                reached = last_reached(database, _NETWORK)
+                is_stored = _is_stored(database)
             except PermalakeError:
                 continue
             mark = (reached.source or {}).get(self._file.name) if reached else None
-            if mark and (not self.committed or self.committed[-1][0] < mark[1]):
-                self.committed.append((mark[1], time.monotonic()))
+            if not mark:
+                continue
+            for seen in [self.committed, self.stored] if is_stored else [self.committed]:
+                if not seen or seen[-1][0] < mark[1]:
+                    seen.append((mark[1], time.monotonic()))
 
-    def lags(self) -> list[float]:
-        """Return the seconds from each line's arrival to its commit."""
-        if not self.committed or self.committed[-1][0] < self.arrivals[-1][0]:
+    def lags(self, seen: Sequence[tuple[int, float]]) -> list[float]:
+        """Return the seconds from each line's arrival until it was seen."""
+        if not seen or seen[-1][0] < self.arrivals[-1][0]:
             raise PermalakeError("the head did not take all VAAs; see its log above")
         found, at = [], 0
         for end, arrived in self.arrivals:
-            while self.committed[at][0] < end:
+            while seen[at][0] < end:
                 at += 1
-            found.append(self.committed[at][1] - arrived)
+            found.append(seen[at][1] - arrived)
         return found
 
     def cpu_seconds(self) -> float:
         """Return the processor seconds from the first arrival to the last commit."""
-        first, last = self.arrivals[0][1], self.committed[-1][1]
+        first, last = self.arrivals[0][1], self.stored[-1][1]
         within = [cpu for moment, cpu in self.used if first <= moment <= last]
         return within[-1] - within[0]
 
 
-def _followed(file: Path, config: Path, lines: Sequence[bytes], rate: float) -> tuple[list[float], float]:
-    """Lag of each line that was added (seconds), and processor seconds while they came."""
+def _is_stored(database: Database) -> bool:
+    """Return whether the store has what the head has at this moment."""
+    with database.read() as connection:
+        at = locations(connection, LIVE, live_namespace(_NETWORK))
+        noted = served.provisional(connection, _NETWORK, BigtableStore.name)
+    return bool(noted) and all(
+        len(states) == 1 and all(at.get(name) == place for name, place in states[0].items())
+        for states in noted.values()
+    )
+
+
+def _followed(file: Path, config: Path, lines: Sequence[bytes], rate: float) -> _Following:
+    """What came while lines were added at a rate, and what was seen of them."""
     os.environ["PERMALAKE_CONFIG"] = str(config)
     following = _Following(file, lines, rate)
     for work in (following.add, following.look):
@@ -157,8 +193,8 @@ def _followed(file: Path, config: Path, lines: Sequence[bytes], rate: float) -> 
     command = [COMMAND, "live", "wormhole", "--for", f"{length:.0f}"]
     watch(command, dict(os.environ), lambda cpu, _: following.used.append((time.monotonic(), cpu)))
     following.ended.set()
-    return following.lags(), following.cpu_seconds()
+    return following
 
 
 if __name__ == "__main__":
-    print(json.dumps(run(), indent=1))
+    print(json.dumps(run(*map(float, sys.argv[1:])), indent=1))
