@@ -55,7 +55,7 @@ site-tour: install $(BROWSER) ## the pages of permalake serve in a real browser,
 
 lint: install ## style, types, direction of imports, generated docs
 	@$(VENV)/bin/ruff check && $(VENV)/bin/ruff format --check --quiet
-	@$(VENV)/bin/mypy && $(VENV)/bin/mypy --config-file tests/mypy.ini tests
+	@$(VENV)/bin/mypy && $(VENV)/bin/mypy --config-file tests/mypy.ini tests bench
 	@$(VENV)/bin/lint-imports
 	@$(PYTHON) -m permalake.cli.docs --check
 	@$(PYTHON) -m bench.scale --check
