@@ -56,7 +56,7 @@ def test_every_command_has_a_help_with_examples_and_takes_a_configuration(capsys
 def test_help_teaches_and_no_arguments_show_it(capsys) -> None:
     code, out, _ = call(capsys, "--help")
     assert code == 0
-    assert "permalake run iota --network shimmer --date 2022-09-28" in out
+    assert "permalake run iota --date 2022-09-28" in out
     for command in cli.COMMANDS:
         assert f"  {command} " in out
     assert call(capsys)[:2] == (2, out)

@@ -28,7 +28,7 @@ from support.lakes import OpenLake
 SAMPLE = ROOT / "include" / "sample"
 PERMALAKE = str(Path(sys.executable).parent / "permalake")
 DEMO = (sys.executable, "-m", "permalake.local.demo")
-IOTA = ("run", "iota", "--network", "shimmer", "--date", "2022-09-28")
+IOTA = ("run", "iota", "--date", "2022-09-28")
 SYNTHETIC_IOTA = ("run", "iota", "--network", "synthetic", "--date", "2100-01-01", "--to", "2100-01-21")
 WORMHOLE = ("run", "wormhole", "--date", "1970-01-01", "--to", "2100-01-02")
 SYNTHETIC = "date >= '2100-01-01'"
@@ -209,7 +209,7 @@ def test_a_second_run_changes_nothing_and_says_so(permalake, rows) -> None:
 
 
 def test_a_day_without_rows_ends_well_and_says_so(permalake, built) -> None:
-    code, out, err = permalake("run", "iota", "--network", "shimmer", "--date", "2022-09-27")
+    code, out, err = permalake("run", "iota", "--date", "2022-09-27")
     assert code == 0, out + err
     assert "no rows" in out.splitlines()[-1]
     run = json.loads(permalake("status", "--network", "shimmer", "--format", "json")[1])[0]["run_id"]

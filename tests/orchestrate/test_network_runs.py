@@ -46,6 +46,18 @@ def test_the_other_networks_get_the_runs_day_and_parameters(
     assert conf == expected | ({network_runs.SCHEDULED: True} if shares else {})
 
 
+def test_a_network_that_is_not_scheduled_has_no_run_of_its_own(settings, monkeypatch) -> None:
+    monkeypatch.setattr(network_runs, "start_run", lambda *_: pytest.fail("a run was started"))
+    by_name = settings.networks["testnet"].model_copy(update={"scheduled": False})
+    given = settings.model_copy(
+        update={"networks": {"testnet": by_name, "shimmer": settings.networks["shimmer"]}}
+    )
+    run = SimpleNamespace(run_type="scheduled", run_id="shimmer_2022-09-28__scheduled", conf={})
+    context = {"dag_run": run, "ti": SimpleNamespace(dag_id="iota_daily")}
+    assert network_runs.first_network(given, IOTA) == "shimmer"
+    assert network_runs.start_others(given, IOTA, context, "2022-09-28") == []
+
+
 def test_the_type_of_a_run_is_told_as_tasks_and_the_scheduler_see_it() -> None:
     from airflow.sdk.api.datamodels._generated import DagRunType
 

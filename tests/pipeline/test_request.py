@@ -57,6 +57,16 @@ def test_several_networks_want_a_choice(settings) -> None:
         WORMHOLE.choose(settings, "shimmer")
 
 
+def test_a_network_that_is_not_scheduled_is_built_by_name_alone(settings) -> None:
+    by_name = settings.networks["testnet"].model_copy(update={"scheduled": False})
+    given = settings.model_copy(
+        update={"networks": {"testnet": by_name, "shimmer": settings.networks["shimmer"]}}
+    )
+    assert IOTA.choose(given, None) == "shimmer"
+    assert IOTA.choose(given, "testnet") == "testnet"
+    assert IOTA.choose(given.model_copy(update={"networks": {"testnet": by_name}}), None) == "testnet"
+
+
 @pytest.mark.parametrize("text", ["2022-9-28", "28.09.2022", "20220928", "2022-W39-3", "2022-02-30", "today"])
 def test_a_day_is_written_one_way(text) -> None:
     with pytest.raises(ConfigError, match="YYYY-MM-DD"):

@@ -76,7 +76,7 @@ def _permalake() -> None:
     Days are built from verified raw data, audited, and published whole into an Iceberg lake.
 
     Examples:
-      permalake run iota --network shimmer --date 2022-09-28
+      permalake run iota --date 2022-09-28
 
       permalake query "select * from shimmer.ms_analytics order by milestone_index"
 

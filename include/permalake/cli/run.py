@@ -47,7 +47,7 @@ def command(  # noqa: PLR0917
     have not changed are skipped.
 
     Examples:
-      permalake run iota --network shimmer --date 2022-09-28
+      permalake run iota --date 2022-09-28
 
       permalake run wormhole --date 2024-07-01 --to 2024-07-31
 

@@ -108,6 +108,8 @@ class NetworkSettings(NodeParameters, MirrorSettings):
     """Whether transaction signatures are verified; milestone signatures always are."""
     richest_addresses: int = Field(default=100, ge=1, le=10_000)
     """Number of addresses per day in the table ``richest_addresses``."""
+    scheduled: bool = True
+    """Whether scheduled runs build its days, and a run that names no network may mean it."""
     v_byte_cost: int | None = Field(default=None, ge=0)
     """Base tokens of storage deposit per virtual byte (TIP-19); without it the ledger's deposit is null."""
     ledger: KnownLedger | None = None

@@ -78,11 +78,10 @@ def _choose(settings: Settings, network: str | None) -> str:
         return network
     if not settings.networks:
         raise ConfigError("no IOTA network is configured; add a [networks.NAME] section to permalake.toml")
-    if len(settings.networks) > 1:
-        raise ConfigError(
-            f"several IOTA networks are configured; choose with --network: {', '.join(settings.networks)}"
-        )
-    return next(iter(settings.networks))
+    scheduled = [name for name, section in settings.networks.items() if section.scheduled]
+    if len(meant := scheduled or list(settings.networks)) > 1:
+        raise ConfigError(f"several IOTA networks are configured; choose with --network: {', '.join(meant)}")
+    return meant[0]
 
 
 IOTA = Domain(

@@ -1,7 +1,7 @@
 """One run per network and day, where several networks of a domain are configured.
 
 A run with an interval of its own (scheduled, or of a backfill) that names no network builds the first one
-configured, and starts a run of the same DAG for each of the others.
+configured, and starts a run of the same DAG for each of the others, but for those that are not ``scheduled``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def names_no_network(domain: Domain, params: Mapping[str, Any], run_type: str) -
 
 def first_network(settings: Settings, domain: Domain) -> str | None:
     """Return the network that such a run builds itself."""
-    return next(iter(domain.networks(settings)), None)
+    return next(iter(_scheduled(settings, domain)), None)
 
 
 def start_others(settings: Settings, domain: Domain, context: Any, day: str) -> list[str]:
@@ -42,7 +42,7 @@ def start_others(settings: Settings, domain: Domain, context: Any, day: str) -> 
     """
     run = context["dag_run"]
     started = []
-    for network in domain.networks(settings)[1:]:
+    for network in _scheduled(settings, domain)[1:]:
         conf = {name: value for name, value in (run.conf or {}).items() if value is not None}
         conf |= {"network": network, "start": day}
         if type_of(run) == "scheduled":
@@ -51,6 +51,11 @@ def start_others(settings: Settings, domain: Domain, context: Any, day: str) -> 
         if start_run(context["ti"].dag_id, run_id, conf):
             started.append(run_id)
     return started
+
+
+def _scheduled(settings: Settings, domain: Domain) -> list[str]:
+    left_out = {name for name, section in settings.networks.items() if not section.scheduled}
+    return [name for name in domain.networks(settings) if name not in left_out]
 
 
 def start_run(dag_id: str, run_id: str, conf: dict[str, Any]) -> bool:
