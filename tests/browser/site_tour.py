@@ -41,6 +41,12 @@ WHERE token_transfer_payload.date < DATE '2100-01-01' AND sender_address IS NOT 
 ORDER BY notional_usd DESC NULLS LAST LIMIT 1
 """
 """The real transfer of the demo that was worth most and was redeemed."""
+_BUSIEST = "SELECT address FROM synthetic.ledger_updates GROUP BY ALL ORDER BY count(*) DESC, 1 LIMIT 1"
+_MOST_MOVED = """
+SELECT token_id FROM synthetic.native_tokens GROUP BY ALL HAVING max(length(CAST(amount AS VARCHAR))) < 8
+ORDER BY count(*) DESC, 1 LIMIT 1
+"""
+"""Of the synthetic tokens with a supply that people can read."""
 _VERIFY = """
 (async () => {
   document.getElementById('verify').click();
@@ -70,10 +76,16 @@ def visit(page: Browser, address: str, folder: Path) -> int:
     return count
 
 
-def story(address: str) -> dict[str, str]:
+def _one(address: str, sql: str) -> dict[str, str]:
+    """Return the one row of a statement."""
+    asked = httpx.get(f"{address}/api/sql/v1", params={"sql": sql}, timeout=60)
+    [row] = asked.raise_for_status().json()["items"]
+    return dict(row)
+
+
+def transfer_story(address: str) -> dict[str, str]:
     """Return the pages of one transfer, from its message to its redemption, and of what it leads to."""
-    asked = httpx.get(f"{address}/api/sql/v1", params={"sql": _DEAREST}, timeout=60)
-    [transfer] = asked.raise_for_status().json()["items"]
+    transfer = _one(address, _DEAREST)
     source, target = transfer["row_key"].split(":")[0], transfer["target_chain"]
     days = "?start=2025-01-01&end=2025-12-31"
     return {
@@ -84,9 +96,20 @@ def story(address: str) -> dict[str, str]:
     }
 
 
+def weeks_story(address: str) -> dict[str, str]:
+    """Return the pages of the demo's synthetic weeks: of the network, a day, an address and a token."""
+    explore = "/synthetic/explore"
+    return {
+        "23-three-weeks": "/synthetic",
+        "24-a-day-by-hour": f"{explore}/day/2100-01-12",
+        "25-an-address": f"{explore}/address/{_one(address, _BUSIEST)['address']}",
+        "26-a-native-token": f"{explore}/foundry/{_one(address, _MOST_MOVED)['token_id'].removeprefix('0x')}",
+    }
+
+
 def tell(page: Browser, address: str, folder: Path) -> None:
-    """Take the pictures of the story."""
-    for name, path in story(address).items():
+    """Take the pictures of the stories."""
+    for name, path in (transfer_story(address) | weeks_story(address)).items():
         page.visit(address + path)
         page.look(width=1280, theme="light")
         screenshot(page, folder / f"{name}.png", width=1280, theme="light", most=TALLEST_KEPT)

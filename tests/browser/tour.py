@@ -9,6 +9,7 @@ checked over the REST API by ``tests/operators``. Ten synthetic days, one of whi
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 import tempfile
 import time
@@ -65,7 +66,7 @@ class Browser:
 
     def __init__(self, address: str) -> None:
         options = webdriver.ChromeOptions()
-        options.binary_location = "/usr/bin/chromium"
+        options.binary_location = shutil.which("chromium") or "/usr/bin/chromium"
         for argument in (
             "--headless=new",
             "--no-sandbox",
@@ -73,7 +74,7 @@ class Browser:
             WINDOW,
         ):
             options.add_argument(argument)
-        self.driver = webdriver.Chrome(options=options, service=Service("/usr/bin/chromedriver"))
+        self.driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
         self.address = address
 
     def open(self, path: str) -> None:
@@ -103,7 +104,7 @@ class Browser:
         """The plugin's page, inside Airflow's, from a network on."""
         self.open("/plugin/permalake-days")
         self.driver.switch_to.frame(self.find("iframe"))
-        self.driver.execute_script("arguments[0].scrollIntoView()", self.find(f"//h2[.='{network}']"))
+        self.driver.execute_script("arguments[0].scrollIntoView()", self.find(f"//h3[.='{network}']"))
         self.driver.switch_to.default_content()
         self.shot(name)
 
@@ -133,13 +134,13 @@ def one_day(server: LiveAirflow, browser: Browser) -> None:
     """A day by hand."""
     browser.open(f"/dags/{IOTA}")
     browser.press("Trigger Dag")
-    browser.press("What")
     browser.fill(browser.find("[name=element_network]"), "tangle")
     browser.fill(browser.find("[name=element_start]"), str(FIRST))
     browser.shot("04-trigger-a-day")
     browser.press("Trigger", DIALOG)
     (run,) = ended(server, IOTA, "manual", 1)
     browser.open(f"/dags/{IOTA}/runs/{run}/tasks/ingest_decode")
+    browser.find("//*[contains(text(), 'ingest tangle')]", 180)
     browser.shot("05-task-log", 6)
     browser.calendar("06-calendar", "tangle")
 

@@ -15,6 +15,8 @@ import pytest
 
 from permalake.config import Settings
 from permalake.iota.rest.chain_states import moments
+from permalake.iota.rest.known_networks import coin
+from permalake.web.numbers import formatted
 from support import held_amounts
 from support.iota_days import expected
 from support.synthetic_lake import NETWORKS as PROTOCOLS
@@ -216,6 +218,23 @@ def test_a_history_is_a_file(synthetic_api, network) -> None:
     text = synthetic_api.get(f"{path}?format=csv&list=history.moves").text
     rows = list(csv.DictReader(io.StringIO(text)))
     assert [(row["time"], row["change"]) for row in rows] == [(one["time"], one["change"]) for one in moves]
+
+
+def test_a_history_of_several_days_is_a_chart(synthetic_api, synthetic_settings, network) -> None:
+    """Each bar is the balance after the last move of its day, or of the day before that has one."""
+    owners = dict.fromkeys(row["address"] for row in expected(PROTOCOLS[network], OWNED[PROTOCOLS[network]]))
+    drawn = 0
+    for address in list(owners)[:30]:
+        path = f"/{network}/explore/address/{address}"
+        moves = get(synthetic_api, path)["found"]["history"]["moves"]
+        at_end = {one["time"][:10]: one["balance"] for one in reversed(moves)}
+        text = synthetic_api.get(path, headers={"Accept": "text/html"}).text
+        assert ('id="balances"' in text) is (len(at_end) > 1)
+        for day, balance in at_end.items() if len(at_end) > 1 else ():
+            drawn += 1
+            shown = formatted(balance, "tokens", coin(synthetic_settings, network))
+            assert f"<title>{day}\nbalance: {shown}</title>" in text
+    assert drawn > 1
 
 
 def test_the_account_statement_is_a_file_with_the_balances_of_the_history(synthetic_api, network) -> None:

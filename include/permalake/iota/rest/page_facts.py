@@ -224,7 +224,7 @@ def address_facts(lake: RequestLake, address: str) -> dict[str, Any]:
             }
             for row in shown
         ],
-        "history": history_of_holdings(lake, held),
+        "history": history_of_holdings(lake, held, coin(lake.settings, lake.network)),
     }
 
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from itertools import accumulate
 from typing import Any
+
+from markupsafe import Markup
 
 from permalake.iota.codec.reasons import described
 from permalake.iota.rest import ledger
@@ -12,6 +16,8 @@ from permalake.iota.rest.content_words import KINDS
 from permalake.iota.rest.holdings import OWNERS, Holdings
 from permalake.iota.rest.token_holdings import TOKEN_KINDS, tokens_of_bytes
 from permalake.lake.serving import Scan
+from permalake.web.charts import bars
+from permalake.web.numbers import CoinUnit, formatted, tick
 from permalake.web.state import RequestLake
 
 MOST = 50
@@ -102,12 +108,13 @@ def _tokens(row: ledger.Row, tokens_of: Mapping[str, list[dict[str, str]]]) -> l
     return tokens_of.get(row["output_id"]) if row["data"] is None else tokens_of_bytes(row["data"])
 
 
-def history_of_holdings(lake: RequestLake, holdings: Holdings) -> dict[str, Any]:
+def history_of_holdings(lake: RequestLake, holdings: Holdings, coin: CoinUnit) -> dict[str, Any]:
     """Return the newest transactions that an address received or spent in, and the sum of each for it.
 
     Returns:
         ``moves``, newest first, whose ``message_id`` is None where a receipt migrated funds, with the native
-        tokens that the address gained or lost; ``count``: of all.
+        tokens that the address gained or lost; ``count``: of all; ``balances``: a chart of all days from the
+        first move to the last one, None where these are of one day.
     """
     moves = holdings.moves()
     tokens = _moved_tokens(lake, holdings, moves[:MOST_MOVES])
@@ -123,7 +130,25 @@ def history_of_holdings(lake: RequestLake, holdings: Holdings) -> dict[str, Any]
             for move in moves[:MOST_MOVES]
         ],
         "count": len(moves),
+        "balances": _balances(moves, coin),
     }
+
+
+def _balances(moves: Sequence[Mapping[str, Any]], coin: CoinUnit) -> Markup | None:
+    """Draw the balance after the last move of each day; a day without one has that of the day before."""
+    at_end = {move["time"].date(): move["balance"] for move in reversed(moves)}
+    if len(at_end) < 2:
+        return None
+    first, last = min(at_end), max(at_end)
+    days = [first + timedelta(number) for number in range((last - first).days + 1)]
+    return bars(
+        [day.isoformat() for day in days],
+        {"balance": list(accumulate(days, lambda held, day: at_end.get(day, held), initial=0))[1:]},
+        label=lambda value: formatted(value, "tokens", coin),
+        parts=False,
+        title="Balance at the end of each day",
+        tick=lambda value: tick(value, "tokens", coin),
+    )
 
 
 def _moved_tokens(
