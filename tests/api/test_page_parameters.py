@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 
 from permalake.api.app import create_app
 from permalake.pages.routers import ROUTERS
-from permalake.web.page_router import parameters_of
+from permalake.web.page_router import page_parameters
 from support import synthetic_lake
 from support.lakes import OpenLake
 from support.served_wormhole import wormhole_settings
@@ -41,11 +41,11 @@ def test_every_page_refuses_a_misspelt_parameter_and_names_the_nearest(api) -> N
     }
     for route in routes:
         path = re.sub(r"{[^}]*}", "1", route.path)
-        for name in sorted(parameters_of(route)):
+        for name in sorted(page_parameters(route)):
             answer = api.get(path, params={f"{name}x": "2024-01-01"}, headers=JSON)
             told = answer.json()["detail"]
             assert answer.status_code == 400, route.path
-            assert told.startswith(f"{name}x: this page knows no such parameter; the nearest one is "), told
+            assert told.startswith(f"{name}x: unknown parameter; the nearest one is "), told
             assert f"nearest one is {name} " in told or len(name) == 1, told
             assert len(told.splitlines()) == 1
 
@@ -53,9 +53,7 @@ def test_every_page_refuses_a_misspelt_parameter_and_names_the_nearest(api) -> N
 def test_pages_say_it_as_pages_do(api) -> None:
     answer = api.get("/wormhole/messages?publication=3", headers={"Accept": "text/html"})
     assert (answer.status_code, answer.headers["content-type"].partition(";")[0]) == (400, "text/html")
-    assert "publication: this page knows no such parameter; the nearest one is application (it has " in (
-        answer.text
-    )
+    assert "publication: unknown parameter; the nearest one is application (there are " in (answer.text)
     hostile = api.get("/", params={"<script>\n": "1"}, headers={"Accept": "text/html"})
     assert hostile.status_code == 400
     assert "<script>" not in hostile.text
@@ -74,3 +72,17 @@ def test_the_nearest_is_named_whatever_else_is_right(api, asked, nearest) -> Non
     told = api.get(f"/shimmer/explore/changes?sort=time&{asked}", headers=JSON).json()["detail"]
     assert f"nearest one is {nearest} (" in told
     assert "address, change, end, format, kind, list, maximum, minimum, page, sort, start" in told
+
+
+@pytest.mark.parametrize(
+    ("path", "nearest"),
+    [
+        ("/api/wormhole/v1/recent?pagesize=3", "pageSize"),
+        ("/api/publications?sinse=1", "since"),
+        ("/wormhole/api/v1/vaas?pagsize=2", "pageSize"),
+    ],
+)
+def test_a_route_of_the_api_names_the_nearest_too(api, path, nearest) -> None:
+    answer = api.get(path, headers=JSON)
+    assert answer.status_code == 400
+    assert f"unknown parameter; the nearest one is {nearest} (there are " in answer.json()["detail"]

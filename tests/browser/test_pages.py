@@ -11,7 +11,7 @@ import pytest
 from fastapi.routing import APIRoute
 from starlette.routing import Match
 
-from permalake.web.page_router import parameters_of
+from permalake.web.page_router import page_parameters
 from support import chromium_binary
 from support.browser import browser as started
 from support.served_wormhole import FAR_CHAIN, FAR_EMITTER
@@ -286,7 +286,7 @@ def test_links_and_forms_of_pages_ask_what_pages_know(site, pages, application) 
             if route is None or "{path" in route.path:
                 continue
             asked_somewhere |= names
-            wrong |= {(path, target, name) for name in names - parameters_of(route)}
+            wrong |= {(path, target, name) for name in names - page_parameters(route)}
     assert wrong == set()
     assert {"q", "in", "start", "sort", "network", "day", "date", "sql", "publication"} <= asked_somewhere
 

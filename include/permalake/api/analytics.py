@@ -26,6 +26,7 @@ from permalake.web.row_types import class_name, column_type
 from permalake.web.state import RequestLake, set_network
 from permalake.web.synthetic import spans_of
 from permalake.web.table_pages import ListedTable, day_batches, published_days, table_page
+from permalake.web.unknown_parameters import unknown_parameter
 
 router = APIRouter(prefix="/api/analytics/v1", tags=["analytics"])
 _KINDS: dict[str, TypeAdapter[Any]] = {
@@ -236,8 +237,8 @@ def _filters(table: ListedTable, given: Mapping[str, Any]) -> dict[str, Any]:
     filters = {}
     for name, text in given.items():
         if name not in table.key:
-            parameters = ", ".join(("start", "end", "format", "pageSize", "cursor", "sort", *table.key))
-            raise bad_request(f"{name}: unknown parameter; choose from {parameters}")
+            parameters = ("start", "end", "format", "pageSize", "cursor", "sort", *table.key)
+            raise bad_request(unknown_parameter(name, parameters))
         try:
             filters[name] = _KINDS.get(table.column(name).type, _TEXT).validate_python(text)
         except ValidationError:

@@ -81,7 +81,7 @@ class _CatalogRoute(APIRoute):
             except _CatalogError as error:
                 return _refusal(error.status, error.kind, str(error))
             except RequestValidationError as error:
-                return _refusal(400, "BadRequestException", validation_detail(error))
+                return _refusal(400, "BadRequestException", validation_detail(request, error))
             except CatalogUnavailableError:
                 return _refusal(
                     503,

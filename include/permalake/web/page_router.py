@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from difflib import SequenceMatcher
-
 from fastapi import APIRouter, Depends, Request
-from fastapi.dependencies.utils import get_flat_dependant
 from fastapi.routing import APIRoute
-from pydantic import BaseModel
 
-from permalake.sanitize import shown
 from permalake.web.problems import bad_request
+from permalake.web.unknown_parameters import parameters_of, unknown_parameter
 
 _EVERYWHERE = ("format", "list")
 """Parameters of every page: see :func:`~permalake.web.html.page`."""
@@ -31,16 +27,9 @@ def page_router(*, prefix: str = "", route_class: type[APIRoute] = APIRoute) -> 
     )
 
 
-def parameters_of(route: APIRoute) -> set[str]:
+def page_parameters(route: APIRoute) -> set[str]:
     """Return the query parameters that a page knows."""
-    names = set(_EVERYWHERE)
-    for field in get_flat_dependant(route.dependant).query_params:
-        model = field.field_info.annotation
-        if isinstance(model, type) and issubclass(model, BaseModel):
-            names |= {inner.alias or name for name, inner in model.model_fields.items()}
-        else:
-            names.add(field.alias)
-    return names
+    return {*parameters_of(route), *_EVERYWHERE}
 
 
 # A coroutine needs no thread of its own.
@@ -48,13 +37,7 @@ async def _refuse_unknown(request: Request) -> None:
     asked = request.query_params
     if "as_of" in asked:
         raise bad_request("as_of: pages show what is published now; /data/sql shows rows as published then")
-    declared = sorted(parameters_of(request.scope["route"]))
+    declared = page_parameters(request.scope["route"])
     for name in asked:
         if name not in declared:
-            nearest = max(
-                declared, key=lambda other: SequenceMatcher(None, name[:40].casefold(), other).ratio()
-            )
-            raise bad_request(
-                f"{shown(name, 40)}: this page knows no such parameter; the nearest one is {nearest} "
-                f"(it has {', '.join(declared)})"
-            )
+            raise bad_request(unknown_parameter(name, declared))

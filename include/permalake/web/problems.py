@@ -20,6 +20,7 @@ from starlette.routing import Match, Route
 from permalake.errors import CatalogUnavailableError, StoreUnavailableError
 from permalake.lake.serving import PoolBusyError, QueryTimeoutError
 from permalake.web.html import problem_page, wants_page
+from permalake.web.unknown_parameters import parameters_of, unknown_parameter
 
 PROBLEM_JSON = "application/problem+json"
 _RETRY_AFTER = "2"
@@ -135,16 +136,16 @@ def problem_in_form(
 
 def _invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101
-    return problem_in_form(request, 400, validation_detail(error))
+    return problem_in_form(request, 400, validation_detail(request, error))
 
 
-def validation_detail(error: RequestValidationError) -> str:
+def validation_detail(request: Request, error: RequestValidationError) -> str:
     """Return the first fault of a request on one line that names the parameter."""
     fault = error.errors()[0]
     where, *path = (str(part) for part in fault["loc"])
     name = ".".join(path) or where
-    if fault["type"] == "extra_forbidden":
-        return f"{name}: unknown parameter; remove it or correct its spelling"
+    if fault["type"] == "extra_forbidden" and where == "query":
+        return unknown_parameter(name, parameters_of(request.scope["route"]))
     return f"{name}: {fault['msg'].removeprefix('Value error, ')}"
 
 

@@ -27,7 +27,7 @@ class WormholescanRoute(HeadRoute):
             try:
                 return await handler(request)
             except RequestValidationError as error:
-                raise _explained(ProblemError(400, validation_detail(error))) from None
+                raise _explained(ProblemError(400, validation_detail(request, error))) from None
             except ProblemError as error:
                 raise _explained(error) from None
 
