@@ -36,9 +36,9 @@ from permalake.wormhole.events.store import BigtableStore
 
 TARGET_SECONDS = 10.0
 _NETWORK = "wormhole"
-_START_SECONDS = 30.0
-"""Seconds that the first batch may take, which is one line and does not count."""
-_TAIL_SECONDS = 30.0
+_START_SECONDS, _MOST_TIMES = 90.0, 5
+"""How long the head may take: for the first line, which does not count, and for the others as many times as
+long as they come."""
 _CONFIG = """
 [lake]
 warehouse = "{lake}"
@@ -118,6 +118,7 @@ class _Following:
 
     def __init__(self, file: Path, lines: Sequence[bytes], rate: float) -> None:
         self._file, self._lines, self._rate = file, lines, rate
+        self._end = sum(map(len, lines))
         self.arrivals: list[tuple[int, float]] = []
         self.committed: list[tuple[int, float]] = []
         self.stored: list[tuple[int, float]] = []
@@ -154,6 +155,11 @@ class _Following:
                 if not seen or seen[-1][0] < mark[1]:
                     seen.append((mark[1], time.monotonic()))
 
+    def note(self, cpu_seconds: float, _: object) -> bool:
+        """Note the processor seconds; return whether readers have all lines."""
+        self.used.append((time.monotonic(), cpu_seconds))
+        return bool(self.stored) and self.stored[-1][0] >= self._end
+
     def lags(self, seen: Sequence[tuple[int, float]]) -> list[float]:
         """Return the seconds from each line's arrival until it was seen."""
         if not seen or seen[-1][0] < self.arrivals[-1][0]:
@@ -189,9 +195,8 @@ def _followed(file: Path, config: Path, lines: Sequence[bytes], rate: float) -> 
     following = _Following(file, lines, rate)
     for work in (following.add, following.look):
         threading.Thread(target=work, daemon=True).start()
-    length = _START_SECONDS + len(lines) / rate + _TAIL_SECONDS
-    command = [COMMAND, "live", "wormhole", "--for", f"{length:.0f}"]
-    watch(command, dict(os.environ), lambda cpu, _: following.used.append((time.monotonic(), cpu)))
+    length = _START_SECONDS + _MOST_TIMES * len(lines) / rate
+    watch([COMMAND, "live", "wormhole", "--for", f"{length:.0f}"], dict(os.environ), following.note)
     following.ended.set()
     return following
 

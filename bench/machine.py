@@ -55,7 +55,7 @@ class Usage:
     peak_bytes: int
 
 
-Look = Callable[[float, Sequence[psutil.Process]], None]
+Look = Callable[[float, Sequence[psutil.Process]], object]
 
 
 def _look_away(cpu_seconds: float, family: Sequence[psutil.Process]) -> None:
@@ -67,7 +67,8 @@ def watch(
 ) -> Usage:
     """Run a command to its end and watch its process tree; a failure raises CalledProcessError.
 
-    ``look`` is given the processor seconds so far and the processes, twice a second.
+    ``look`` is given the processor seconds so far and the processes, twice a second. What is true of its
+    answer ends the command, whose exit code does not count then.
     """
     before = os.times()
     began = time.monotonic()
@@ -75,14 +76,17 @@ def watch(
     peak = 0
     seen: dict[tuple[int, float], float] = {}
     ended = threading.Event()
+    is_enough = False
 
     def sample() -> None:
-        nonlocal peak
+        nonlocal peak, is_enough
         while not ended.wait(_INTERVAL):
             family = tree(process.pid)
             peak = max(peak, sum(map(_bytes, family)))
             seen.update(_processor_seconds(family))
-            look(sum(seen.values()), family)
+            if look(sum(seen.values()), family) and not is_enough:
+                is_enough = True
+                process.terminate()
 
     watcher = threading.Thread(target=sample, daemon=True)
     watcher.start()
@@ -90,7 +94,7 @@ def watch(
     seconds = time.monotonic() - began
     ended.set()
     watcher.join()
-    if code:
+    if code and not is_enough:
         raise subprocess.CalledProcessError(code, list(command))
     after = os.times()
     cpu = after.children_user + after.children_system - before.children_user - before.children_system
