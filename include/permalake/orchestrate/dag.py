@@ -36,7 +36,8 @@ def params(domain: Domain) -> dict[str, Param]:
     """Return the form of a run by hand; a scheduled run leaves everything out."""
     # Airflow's form shows parameters without a section; it folds those of any section away.
     network: dict[str, Any] = {
-        "description": "Which one to build; empty: the only one, or all in scheduled runs and backfills."
+        "description": "Which one to build; empty: the scheduled one, or all of those in scheduled runs and "
+        "backfills."
     }
     if domain.namespace:
         network = {"description": f"Always {domain.namespace}.", "enum": [None, domain.namespace]}
