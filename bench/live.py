@@ -81,15 +81,7 @@ def run(seconds: float = 120.0, rate: float = 50.0) -> list[dict]:
             lag_figure(f"a VAA until readers of {where} see it, at {rate:g}/s: p99", most, TARGET_SECONDS),
         ]
     cpu_seconds = following.cpu_seconds()
-    cost = {
-        "name": f"processor time of a VAA in the live head, at {rate:g}/s",
-        "unit": "ms (less is better)",
-        "ours": round(1000 * cpu_seconds / count, 1),
-        "peer": round(2000 / rate, 1),
-        "peer_name": "two cores, all of their time",
-        "ratio": round(2 * count / rate / cpu_seconds, 2),
-    }
-    return [*figures, cost]
+    return [*figures, cost_figure("a VAA", cpu_seconds / count, rate)]
 
 
 def lag_figure(name: str, lag: float, target: float) -> dict:
@@ -101,6 +93,18 @@ def lag_figure(name: str, lag: float, target: float) -> dict:
         "peer": target,
         "peer_name": "the target",
         "ratio": round(target / lag, 2),
+    }
+
+
+def cost_figure(item: str, cpu_seconds: float, rate: float) -> dict:
+    """The processor seconds of each item beside what two cores have for it at a rate a second."""
+    return {
+        "name": f"processor time of {item} in the live head, at {rate:g}/s",
+        "unit": "ms (less is better)",
+        "ours": round(1000 * cpu_seconds, 1),
+        "peer": round(2000 / rate, 1),
+        "peer_name": "two cores, all of their time",
+        "ratio": round(2 / rate / cpu_seconds, 2),
     }
 
 

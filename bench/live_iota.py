@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench.live import lag_figure
+from bench.live import cost_figure, lag_figure
 from bench.machine import say, watch
 from bench.simulated import COMMAND, simulated
 from permalake.config import load_settings
@@ -97,14 +97,7 @@ def run(seconds: float = 120.0, rate: float = 50.0) -> list[dict]:
     return [
         lag_figure(f"a milestone until readers see it, at {rate:g} messages/s: median", half, TARGET_SECONDS),
         lag_figure(f"a milestone until readers see it, at {rate:g} messages/s: p99", most, TARGET_SECONDS),
-        {
-            "name": f"processor time of a message in the live head, at {rate:g}/s",
-            "unit": "ms (less is better)",
-            "ours": round(1000 * cpu_seconds / counted, 1),
-            "peer": round(2000 / rate, 1),
-            "peer_name": "two cores, all of their time",
-            "ratio": round(2 * counted / rate / cpu_seconds, 2),
-        },
+        cost_figure("a message", cpu_seconds / counted, rate),
         {
             "name": f"rows written into Cassandra for a message of the live head, at {rate:g}/s",
             "unit": "rows (less is better)",

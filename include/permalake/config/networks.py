@@ -109,7 +109,7 @@ class NetworkSettings(NodeParameters, MirrorSettings):
     richest_addresses: int = Field(default=100, ge=1, le=10_000)
     """Number of addresses per day in the table ``richest_addresses``."""
     scheduled: bool = True
-    """Whether scheduled runs build its days, and a run that names no network may mean it."""
+    """Whether scheduled runs build its days. A run that names no network means a scheduled one."""
     v_byte_cost: int | None = Field(default=None, ge=0)
     """Base tokens of storage deposit per virtual byte (TIP-19); without it the ledger's deposit is null."""
     ledger: KnownLedger | None = None

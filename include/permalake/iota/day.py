@@ -79,9 +79,11 @@ def _choose(settings: Settings, network: str | None) -> str:
     if not settings.networks:
         raise ConfigError("no IOTA network is configured; add a [networks.NAME] section to permalake.toml")
     scheduled = [name for name, section in settings.networks.items() if section.scheduled]
-    if len(meant := scheduled or list(settings.networks)) > 1:
-        raise ConfigError(f"several IOTA networks are configured; choose with --network: {', '.join(meant)}")
-    return meant[0]
+    candidates = scheduled or list(settings.networks)
+    if len(candidates) > 1:
+        names = ", ".join(candidates)
+        raise ConfigError(f"several IOTA networks are configured; choose with --network: {names}")
+    return candidates[0]
 
 
 IOTA = Domain(

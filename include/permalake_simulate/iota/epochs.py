@@ -74,11 +74,11 @@ class EpochMaker:
             writer = _writer(world, ledger, folder / f"{epoch.number:06d}", packed, files)
             for at, (time, size) in enumerate(zip(epoch.times, epoch.sizes, strict=True)):
                 milestone = epoch.first + at
-                own = size - 1
-                room = own - 2 - (first[0] is not None)
-                count = min(_binomial(rng, own, world.transaction_share), room) + (first[0] is not None)
+                others = size - 1
+                room = others - 2 - (first[0] is not None)
+                count = min(_binomial(rng, others, world.transaction_share), room) + (first[0] is not None)
                 drafts = ledger.fill(world.index(milestone), time, count, first[0])
-                cone = maker.make(milestone, own, drafts, first[1])
+                cone = maker.make(milestone, others, drafts, first[1])
                 first = _NOTHING
                 yield writer.write(cone, milestone, epoch, at)
 
