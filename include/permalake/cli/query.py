@@ -138,7 +138,14 @@ def _answer(send: Send, question: QueryOrder) -> None:
 
     database = open_database(question.settings)
     limit_memory(question.limits)
-    result = run_query(database, domain_of, question.sql, question.as_of, question.limits)
+    result = run_query(
+        database,
+        domain_of,
+        question.sql,
+        question.as_of,
+        question.limits,
+        draws_progress=question.screen.is_terminal,
+    )
     if question.parquet is not None:
         count = _write_parquet(result, question.parquet)
         send(("log", f"{question.parquet}: {count} rows\n"))

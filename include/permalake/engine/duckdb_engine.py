@@ -13,7 +13,6 @@ from inspect import Parameter, Signature
 from tempfile import gettempdir
 from uuid import uuid4
 
-import duckdb
 import pyarrow as pa
 from duckdb.func import FunctionNullHandling, PythonUDFType
 from pyspark.sql.pandas.types import from_arrow_type
@@ -22,15 +21,11 @@ from permalake.arrays.spark_hash import spark_xxhash64
 from permalake.contracts.rows import Row
 from permalake.contracts.schema import duckdb_type
 from permalake.contracts.sql_functions import SqlFunction
+from permalake.engine.connection import connect
 from permalake.engine.local_files import local_files, read_by_duckdb
 from permalake.engine.rows import PREVIOUS, VIOLATIONS, Check, Relation
 
 Rows = Callable[[str], Relation]
-_SETTINGS = (
-    "SET TimeZone = 'UTC'",
-    "SET default_null_order = 'nulls_first'",
-    "SET python_enable_replacements = false",
-)
 _MACROS = (
     r"parted_hex(x) AS regexp_replace(hex(x), '(..)', '\1 ', 'g')",
     # DuckDB does not search bytes: their digits are searched. Where a match begins within a byte there may be
@@ -66,9 +61,8 @@ class DuckDBEngine:
         self._types: dict[str, dict[str, str]] = {}
         self._put: set[str] = set()
         self._kept: set[str] = set()
-        self._connection = duckdb.connect(":memory:")
-        for setting in _SETTINGS:
-            self._connection.execute(setting)
+        self._connection = connect()
+        self._connection.execute("SET default_null_order = 'nulls_first'")
         self._connection.execute(f"SET temp_directory = '{gettempdir()}/permalake-audit-{uuid4().hex}'")
         if memory is not None:
             self._connection.execute(f"SET memory_limit = '{memory}b'")  # Java's 8g is DuckDB's 8gb

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from permalake.config import Settings
 from permalake.config.networks import CoordinatorKey
+from permalake.engine.connection import connect
 from permalake.errors import ConfigError
 from permalake.iota.cone.batch import ConeState
 from permalake.iota.cone.decoded import ARROW, Row
@@ -241,7 +241,7 @@ class TangleDerivation:
             problems = causes_alone
         if not len(problems):
             return
-        with duckdb.connect() as connection:
+        with connect() as connection:
             connection.register("problems", problems.select(_PROBLEM_COLUMNS))
             causes = connection.sql(FIRST_CAUSES).to_arrow_table().to_pylist()
         for day, line in refused_days(causes, ()).items():
@@ -275,8 +275,7 @@ def _settled(rows: pa.Table) -> pa.Table:
 
 
 def _milestone_table(parts: list[pa.Table]) -> pa.Table:
-    with duckdb.connect() as connection:
-        connection.execute("SET TimeZone = 'UTC'")
+    with connect() as connection:
         connection.register("milestone_rows", pa.concat_tables(parts))
         made = connection.sql(MILESTONE_TABLE).to_arrow_table()
     return made.sort_by("milestone_index")

@@ -11,6 +11,7 @@ from permalake.contracts import Table
 from permalake.contracts.namespaces import Namespaces
 from permalake.contracts.schema import duckdb_type
 from permalake.contracts.sql_text import identifier, literal, no_rows, parquet_by_id
+from permalake.engine.connection import connect
 from permalake.lake.catalog import open_table
 from permalake.lake.counts import files
 from permalake.lake.published import LakeState
@@ -28,7 +29,7 @@ def write_duckdb_file(published: LakeState, namespaces: Namespaces, target: Path
     draft = target.with_name(f".{target.name}.{os.getpid()}")
     draft.unlink(missing_ok=True)
     count = 0
-    with duckdb.connect() as connection:
+    with connect() as connection:
         connection.execute(f"ATTACH {literal(str(draft))} AS lake (STORAGE_VERSION '{_STORAGE_VERSION}')")
         connection.execute("USE lake")
         for network in sorted({network for network, _ in published}):

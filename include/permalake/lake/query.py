@@ -19,6 +19,7 @@ from permalake.contracts import Table
 from permalake.contracts.namespaces import Namespaces, contracts_in, is_live, live_namespace
 from permalake.contracts.sql_text import identifier, literal
 from permalake.contracts.views import LakeView
+from permalake.engine.connection import connect
 from permalake.errors import PermalakeError
 from permalake.lake.database import Database
 from permalake.lake.published import (
@@ -40,8 +41,6 @@ _NO_MEMORY = ("Out of Memory Error", "bad allocation", "bad_alloc")
 _LISTING = ("show", "information_schema", "duckdb_tables", "duckdb_views", "duckdb_columns")
 _SHOW_TABLES = re.compile(r"\s*SHOW\s+TABLES\s*;?\s*", re.IGNORECASE)
 _LOCKS = (
-    "SET TimeZone = 'UTC'",
-    "SET python_enable_replacements = false",
     "SET autoinstall_known_extensions = false",
     "SET autoload_known_extensions = false",
     "SET enable_external_access = false",
@@ -52,9 +51,11 @@ _LOCKS = (
 class _Session:
     """A DuckDB connection with the limits of one query."""
 
-    def __init__(self, limits: QueryLimits) -> None:
+    def __init__(self, limits: QueryLimits, *, draws_progress: bool) -> None:
         self.limits = limits
-        self.connection = duckdb.connect(":memory:")
+        self.connection = connect()
+        if draws_progress:
+            self.connection.execute("SET enable_progress_bar = true")
         self._expired = threading.Event()
         self._spill = tempfile.mkdtemp(prefix="permalake-query-")
         weakref.finalize(self, shutil.rmtree, self._spill, ignore_errors=True)
@@ -162,18 +163,21 @@ def run_query(
     sql: str,
     as_of: AsOf | None = None,
     limits: QueryLimits = DEFAULT_LIMITS,
+    *,
+    draws_progress: bool = False,
 ) -> QueryResult:
     """Run one reading statement over the published state, as one read of all pointers saw it.
 
     Tables are ``NETWORK.table``, with the views of :mod:`permalake.contracts.views` beside them; only those
     that the text names are opened, and all of them where it lists tables or columns. The connection can read
-    no file, load no extension and change no setting.
+    no file, load no extension and change no setting. Where the standard output is a person's terminal,
+    ``draws_progress`` shows there how far a query of more than two seconds is.
 
     Raises:
         PermalakeError: on one line, if the statement is wrong, writes, or exceeds the limits.
     """
     published = state_with_heads(database) if as_of is None else past_state(database, namespaces, as_of)
-    session = _Session(limits)
+    session = _Session(limits, draws_progress=draws_progress)
     connection = session.connection
     try:
         if _SHOW_TABLES.fullmatch(sql):

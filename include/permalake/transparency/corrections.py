@@ -14,6 +14,7 @@ from sqlalchemy import select
 from permalake.contracts import Table
 from permalake.contracts.namespaces import Namespaces
 from permalake.contracts.sql_text import alike, identifier
+from permalake.engine.connection import connect
 from permalake.lake.database import Database
 from permalake.lake.published import check_history, dataset, past_state
 from permalake.lake.state import publication_tables, publications
@@ -102,8 +103,8 @@ def table_correction(before: ds.Dataset, after: ds.Dataset, table: Table) -> Tab
     listed = ", ".join(f'"{name}"' for name in names)
     same = alike("gone", "made", *(identifier(name) for name in key))
     order = ", ".join(f'"{name}" ASC NULLS FIRST' for name in dict.fromkeys((*table.order, *key)))
-    with duckdb.connect() as connection:
-        connection.execute(f"SET TimeZone = 'UTC'; SET memory_limit = '{_MEMORY}'; SET threads = 1")
+    with connect() as connection:
+        connection.execute(f"SET memory_limit = '{_MEMORY}'; SET threads = 1")
         for name, rows in zip(_SIDES, (before, after), strict=True):
             connection.register(name, rows)
         for name, side, other in (("gone", *_SIDES), ("made", *reversed(_SIDES))):

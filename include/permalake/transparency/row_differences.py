@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import duckdb
 import pyarrow.dataset as ds
 
 from permalake.contracts import Table
+from permalake.engine.connection import connect
 from permalake.transparency.digest import counted_columns
 
 _LONGEST = 80
@@ -24,8 +24,7 @@ def differing_rows(version: ds.Dataset, other: ds.Dataset, table: Table) -> tupl
     order = table.order
     listed = ", ".join(f'"{name}"' for name in names)
     by = ", ".join(f'"{name}" ASC NULLS FIRST' for name in order)
-    with duckdb.connect() as connection:
-        connection.execute("SET TimeZone = 'UTC'")
+    with connect() as connection:
         connection.register("one", version)
         connection.register("other", other)
 

@@ -224,12 +224,11 @@ def _sorted_at_once(rows: ds.Dataset, columns: list[str], order: Sequence[str]) 
 
 
 def _sorted(rows: ds.Dataset, columns: list[str], order: Sequence[str]) -> Iterator[pa.Table]:
-    import duckdb
+    from permalake.engine.connection import connect
 
     names = ", ".join(f'"{name}"' for name in columns)
     by = ", ".join(f'"{name}" ASC NULLS FIRST' for name in order)
-    with duckdb.connect() as connection:
-        connection.execute("SET TimeZone = 'UTC'")
+    with connect() as connection:
         connection.register("rows_of_day", rows)
         query = f"SELECT {names} FROM rows_of_day ORDER BY {by}"  # noqa: S608
         for batch in connection.sql(query).to_arrow_reader(_BATCH_ROWS):

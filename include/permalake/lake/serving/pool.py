@@ -15,15 +15,14 @@ from itertools import count
 import duckdb
 
 from permalake.contracts.sql_text import literal
+from permalake.engine.connection import connect
 from permalake.errors import PermalakeError
 from permalake.lake.serving.watchdog import QueryWatchdog
 from permalake.net import object_storage
 
 _SETTINGS = (
-    "SET TimeZone = 'UTC'",
     "SET parquet_metadata_cache = true",
     "SET preserve_insertion_order = false",
-    "SET python_enable_replacements = false",
     "SET autoinstall_known_extensions = false",
     "SET autoload_known_extensions = false",
     "SET max_temp_directory_size = '20GiB'",
@@ -59,7 +58,7 @@ class QueryPool:
         patience: float = float("inf"),
     ) -> None:
         self._patience = patience
-        self._database = duckdb.connect(":memory:")
+        self._database = connect()
         self._spill = tempfile.TemporaryDirectory(prefix="permalake-serve-")
         for setting in _SETTINGS:
             self._database.execute(setting)
