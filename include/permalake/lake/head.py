@@ -90,15 +90,15 @@ class Head:
             for name, contract in self.contracts.items()
         ]
 
-    def read(self, name: str, files: Sequence[DataFile], columns: list[str] | None = None) -> pa.Table:
-        """Return the rows of some files of a table, which are one or more; ``columns``: these alone."""
+    def scan(self, name: str, files: Sequence[DataFile]) -> ds.Dataset:
+        """Return the rows of some files of a table, which are one or more, read when they are used."""
         schema = pa.schema([pa.field(column.name, column.type) for column in self.contracts[name].arrow])
         return ds.dataset(
             [object_storage.inner_path(file.file_path) for file in files],
             schema=schema,
             format="parquet",
             filesystem=object_storage.filesystem(files[0].file_path),
-        ).to_table(columns)
+        )
 
     def write(self, name: str, rows: pa.Table) -> list[WrittenFile]:
         """Write rows of a table into files, which are not part of the head yet."""

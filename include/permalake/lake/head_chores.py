@@ -29,7 +29,7 @@ def merge(head: Head) -> int:
     for name in head.contracts:
         for group in fragmented_files(head.files(name)):
             replaced = {name: {file.file_path for file in group}}
-            head.commit(head.write(name, head.read(name, group)), replaced)
+            head.commit(head.write(name, head.scan(name, group).to_table()), replaced)
             gone += len(group)
     return gone
 

@@ -163,7 +163,9 @@ class IotaHead:
 
     def _message_ids(self, written: Written) -> pa.ChunkedArray:
         files = [file.data_file for file in written.files if file.table == "messages"]
-        messages = self.head.read("messages", files, ["message_id"]) if files else _MESSAGE.empty_table()
+        messages = (
+            self.head.scan("messages", files).to_table(["message_id"]) if files else _MESSAGE.empty_table()
+        )
         return messages["message_id"]
 
     def _proven(self, days: Sequence[MilestoneDay], landing: str) -> Written:
@@ -207,7 +209,7 @@ class IotaHead:
             of_day = [row for row in reversed(carriers) if row["date"] == day_of(file)]
             if not of_day or not (file.null_value_counts or {}).get(nameless):
                 continue
-            before = self.head.read("milestones", [file])
+            before = self.head.scan("milestones", [file]).to_table()
             after = with_messages(before, {row["milestone_id"]: row["message_id"] for row in of_day})
             if after != before:
                 written += self.head.write("milestones", after)

@@ -99,7 +99,7 @@ class UnreferencedMessages:
     def _rows(self) -> tuple[pa.Table, set[str]]:
         """Return the rows that the head has now, and the paths of their files."""
         files = self._head.files(NAME)
-        rows = self._head.read(NAME, files) if files else ROWS.empty_table()
+        rows = self._head.scan(NAME, files).to_table() if files else ROWS.empty_table()
         return rows, {file.file_path for file in files}
 
     def _fresh(self, rows: pa.Table, last: int) -> pa.Table:

@@ -148,7 +148,7 @@ class HeadEvents:
         """Return rows of some files of a table, the key of the message first."""
         if not some:
             return set()
-        rows = self._head.read(name, some, sorted(columns, key="row_key".__ne__))
+        rows = self._head.scan(name, some).to_table(sorted(columns, key="row_key".__ne__))
         return set(zip(*(column.to_pylist() for column in rows.columns), strict=True))
 
     def _replace(self, keys: pa.Array, state: State, days: Collection[date]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -41,6 +41,7 @@ from permalake.wormhole.sources.growing_observations import POSITION, growing_ob
 from permalake.wormhole.sources.growing_vaas import growing_source
 from permalake.wormhole.sources.wormhole_source import section
 from permalake.wormhole.steps.event_writer import REFUSED_VAAS, event_rows
+from permalake.wormhole.steps.published_messages import PublishedMessages
 from permalake.wormhole.tables.copies import GENESIS, distinct_vaas, of_days
 from permalake.wormhole.tables.documents import COLUMNS, identified, identities
 from permalake.wormhole.tables.event_tables import EVENT_TABLES
@@ -92,6 +93,7 @@ class WormholeHead:
         )
         alert = partial(alerts.store_behind, f"{work.domain.name}_live", run_id, work.network)
         self._events = HeadEvents(work.settings, work.database, self.head, run_id, alert)
+        self._published = PublishedMessages(self.head)
         self._values = HeadDetails(work.settings, self._locations, cache)
 
     def _locations(self) -> Mapping[str, str]:
@@ -221,7 +223,8 @@ class WormholeHead:
         """
         messages = pc.unique(arrived["message"])
         publication, quorum = (self._rows(name, messages) for name in (_PUBLICATION, _QUORUM))
-        stored = self._stored(messages, publication, quorum)
+        elsewhere = self._published_elsewhere(arrived)
+        stored = self._stored(messages, publication, quorum, elsewhere)
         arrived = arrived.select(stored.schema.names).cast(stored.schema)
         candidates = of_days(distinct_vaas(pa.concat_tables([arrived, stored])), oldest, date.max)
         made = defaultdict(list, {name: [table.arrow.empty_table()] for name, table in EVENT_TABLES.items()})
@@ -238,7 +241,7 @@ class WormholeHead:
             published = published_among(connection, self._work.network, days)
         tables = without(tables, "date", published)
         refused_vaas = tables.pop(REFUSED_VAAS)
-        tables = without(tables, "row_key", self._published(arrived))
+        tables = without(tables, "row_key", elsewhere)
         return changes(tables, publication, quorum), refused_vaas
 
     def _details(self, change: HeadChanges) -> pa.Table:
@@ -263,25 +266,38 @@ class WormholeHead:
         """Return the rows that the head has of some messages."""
         return self.head.rows(name).to_table(filter=pc.field("row_key").isin(messages))
 
-    def _stored(self, messages: pa.Array, publication: pa.Table, quorum: pa.Table) -> pa.Table:
-        """Return as documents what the head has of messages, and what it refused as it conflicts."""
+    def _stored(
+        self, messages: pa.Array, publication: pa.Table, quorum: pa.Table, elsewhere: Sequence[str]
+    ) -> pa.Table:
+        """Return as documents what the head has of messages, and what it refused as it conflicts.
+
+        Of messages that are published ``elsewhere``, what is published is among them.
+        """
         refused = self.head.rows(QUARANTINE.name).to_table(filter=pc.field("reason") == CONFLICT)
+        published_quorum, published = (
+            self._published.rows(name, elsewhere) for name in (_QUORUM, _PUBLICATION)
+        )
         documents = [
             signed_documents(quorum, publication, self._section.source),
+            signed_documents(published_quorum, published, self._section.source),
             quarantined_documents(refused),
         ]
         [batch] = pa.concat_tables(documents).combine_chunks().to_batches() or [_NO_DOCUMENT]
         with_identity = pa.Table.from_batches(identities([batch]))
         return with_identity.filter(pc.is_in(with_identity["message"], value_set=messages))
 
-    def _published(self, arrived: pa.Table) -> list[str]:
-        """Return the messages without a real time that are published: of others the bytes tell the day."""
-        undated = arrived.filter(pc.less(arrived["body_date"], pa.scalar(GENESIS)))
-        if not len(undated):
-            return []
-        of_undated = pc.field("row_key").isin(pc.unique(undated["message"]))
-        rows = self.head.published_rows(_PUBLICATION, every_day=True).to_table(["row_key"], filter=of_undated)
-        return list(rows["row_key"].to_pylist())
+    def _published_elsewhere(self, arrived: pa.Table) -> list[str]:
+        """Return the messages that are published on another day than that which their bytes show.
+
+        Bytes without a real time show none. What is published on the day that they show is known, and what
+        contradicts what is published is refused, as a day refuses it.
+        """
+        days = arrived["body_date"]
+        dated = days.filter(pc.greater_equal(days, pa.scalar(GENESIS)))
+        with self._work.database.read() as connection:
+            published = published_among(connection, self._work.network, pc.unique(dated).to_pylist())
+        others = arrived.filter(pc.invert(pc.is_in(days, value_set=pa.array(published, pa.date32()))))
+        return self._published.among(pc.unique(others["message"]).to_pylist())
 
     def _without(self, gone: Mapping[str, Collection[str]]) -> tuple[list[WrittenFile], dict[str, set[str]]]:
         """Rewrite the files that hold rows of some messages, given for each table, without these.
@@ -294,10 +310,10 @@ class WormholeHead:
         for name, messages in gone.items():
             keys = pa.array(sorted(messages), pa.string())
             for file in self.head.files(name) if messages else ():
-                held = self.head.read(name, [file], ["row_key"])["row_key"]
+                held = self.head.scan(name, [file]).to_table(["row_key"])["row_key"]
                 if not pc.any(pc.is_in(held, value_set=keys)).as_py():
                     continue
                 replaced[name].add(file.file_path)
-                rows = self.head.read(name, [file])
+                rows = self.head.scan(name, [file]).to_table()
                 written += self.head.write(name, rows.filter(pc.invert(pc.is_in(held, value_set=keys))))
         return written, replaced
