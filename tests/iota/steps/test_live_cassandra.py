@@ -257,7 +257,7 @@ def test_a_cassandra_that_fails_or_is_away_delays_its_rows_alone(followed, caplo
 
     def shaky(connected, statement, rows):
         rows = list(rows)
-        if chance.random() < 0.05:
+        if chance.random() < 0.2:
             execute(connected, statement, rows[: len(rows) // 2])
             raise PermalakeError("cut off")
         execute(connected, statement, rows)

@@ -95,7 +95,8 @@ class CassandraHead:
 
     def _write(self) -> int:
         """Write a batch; return how many milestones are left."""
-        if self._synced is None:
+        is_unsure = self._synced is None
+        if is_unsure:
             serve.ensure(self._database, self._all_settings, self._network, CassandraStore())
         # Of one read: a message is above the last milestone or below it, never both.
         locations = self._head.locations()
@@ -107,7 +108,8 @@ class CassandraHead:
             # Each write time is later than all before; what goes, goes before what comes.
             self._micros = max(head_micros(self._database), self._micros + 3)
             rows = _RowsOfMilestones(self._spark, self._head.contracts, locations, batch)
-            self._write_above(connected, above, frozenset(rows.table("messages")["message_id"].to_pylist()))
+            referenced = frozenset(rows.table("messages")["message_id"].to_pylist())
+            self._write_above(connected, above, referenced, again=is_unsure)
             if batch.num_rows:
                 self._write_milestones(connected, rows, batch)
         left: int = lacking.num_rows - batch.num_rows
@@ -143,10 +145,13 @@ class CassandraHead:
         for number in range(first // self._chunk_size, last // self._chunk_size + 1):
             yield from (row[0] for row in connected.execute(statement, (number, first, last)))
 
-    def _write_above(self, connected: Session, above: pa.Table, referenced: frozenset[str]) -> None:
+    def _write_above(
+        self, connected: Session, above: pa.Table, referenced: frozenset[str], *, again: bool
+    ) -> None:
         """Take out what is no longer above the last milestone, add what is new there.
 
-        Rows of ``referenced`` messages are about to be written.
+        Rows of ``referenced`` messages are about to be written. With ``again`` write what is noted once more:
+        a write that failed or was killed may have written some rows alone.
         """
         now = set(above["message_id"].to_pylist())
         present_ids = self._messages.ids()
@@ -156,6 +161,8 @@ class CassandraHead:
             for row in above.to_pylist()
             if row["message_id"] not in present_ids
         }
+        if again:
+            self._messages.write_again(connected, present_ids & now, self._micros + 1)
         if fresh:
             self._messages.write(connected, fresh, self._micros + 1)
 

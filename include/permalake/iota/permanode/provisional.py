@@ -86,6 +86,16 @@ class ProvisionalMessages:
         with self._database.write() as connection:
             for some in _parts(rows):
                 connection.execute(insert(provisional), some)
+        self._insert(connected, messages, micros)
+
+    def write_again(self, connected: Session, message_ids: Collection[str], micros: int) -> None:
+        """Write the rows of messages that are noted."""
+        for ids in _parts(sorted(message_ids)):
+            with self._database.read() as connection:
+                messages = dict(self._messages(connection, ids))
+            self._insert(connected, messages, micros)
+
+    def _insert(self, connected: Session, messages: Mapping[str, Seen], micros: int) -> None:
         for table, made in provisional_rows(messages, self._network.protocol, self._network.bech32_hrp):
             cassandra.insert(
                 connected, self._keyspace, table, values_of(table, made), micros=micros, ttl=self._ttl
