@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from datetime import date, timedelta
 from functools import lru_cache
 from itertools import chain
 
-from pyiceberg.expressions import AlwaysTrue
-from pyiceberg.manifest import DataFile, DataFileContent
+from pyiceberg.io import FileIO
+from pyiceberg.manifest import DataFile, DataFileContent, ManifestEntry, ManifestFile
 from pyiceberg.table import ManifestGroupPlanner
 from pyiceberg.table import Table as IcebergTable
+from pyiceberg.utils.concurrent import ExecutorFactory
 
 from permalake.lake.catalog import UnreadableTableError, open_table
 
 _EPOCH = date(1970, 1, 1)
 _FEW = 256
 """From so many files on, a table's manifests are pruned for each question."""
+_KEPT_FILES = 8
+"""Of a manifest with at most so many files, what it lists is kept."""
 
 
 def days_between(start: date, end: date) -> str:
@@ -40,15 +44,41 @@ def files(table: IcebergTable, where: str | None = None) -> Iterator[DataFile]:
     snapshot = table.current_snapshot()
     if snapshot is None:
         return
-    # A scan would work out for each file what of the filter its rows have yet to meet.
-    planner = ManifestGroupPlanner(table.metadata, table.io, where or AlwaysTrue())
     try:
-        entries = list(chain.from_iterable(planner.plan_manifest_entries(snapshot.manifests(table.io))))
+        manifests = snapshot.manifests(table.io)
+        if where is None:
+            opened = [_Manifest(manifest, table.io) for manifest in manifests]
+            listed = ExecutorFactory.get_or_create().map(_files_in, opened)
+        else:
+            # A scan would work out for each file what of the filter its rows have yet to meet.
+            planner = ManifestGroupPlanner(table.metadata, table.io, where)
+            listed = map(_data_files, planner.plan_manifest_entries(manifests))
+        every = list(chain.from_iterable(listed))
     except Exception as error:
         raise UnreadableTableError(table.metadata_location, error, "a manifest") from error
-    for entry in entries:
-        if entry.data_file.content == DataFileContent.DATA:
-            yield entry.data_file
+    yield from every
+
+
+@dataclass(frozen=True)
+class _Manifest:
+    file: ManifestFile
+    io: FileIO = field(compare=False)
+
+    def data_files(self) -> tuple[DataFile, ...]:
+        return _data_files(self.file.fetch_manifest_entry(self.io))
+
+
+def _files_in(manifest: _Manifest) -> tuple[DataFile, ...]:
+    count = (manifest.file.added_files_count or 0) + (manifest.file.existing_files_count or 0)
+    return _few_files_in(manifest) if count <= _KEPT_FILES else manifest.data_files()
+
+
+# A manifest never changes, and each version of a table has nearly all manifests of the one before.
+_few_files_in = lru_cache(maxsize=2048)(_Manifest.data_files)
+
+
+def _data_files(entries: Iterable[ManifestEntry]) -> tuple[DataFile, ...]:
+    return tuple(entry.data_file for entry in entries if entry.data_file.content == DataFileContent.DATA)
 
 
 @lru_cache(maxsize=256)  # A metadata file never changes, and a run asks for the same days several times.

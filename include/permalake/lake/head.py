@@ -22,7 +22,7 @@ from permalake.contracts.namespaces import live_namespace
 from permalake.lake import catalog
 from permalake.lake.catalog import locations, open_table
 from permalake.lake.commit import MovedMeanwhileError, change
-from permalake.lake.counts import day_of, files
+from permalake.lake.counts import day_of, files, files_between
 from permalake.lake.database import Database
 from permalake.lake.head_edit import TableChange, lock, of_days, prepare, published_among
 from permalake.lake.head_position import Reached, forget_position, set_position
@@ -80,7 +80,7 @@ class Head:
 
     def files(self, name: str) -> list[DataFile]:
         """Return the data files of a table."""
-        return list(files(open_table(self.locations()[name])))
+        return list(files_between(self.locations()[name], date.min, date.max))
 
     def targets(self) -> list[FileTarget]:
         """Return what tasks need to write files of the tables."""
@@ -218,7 +218,7 @@ def _change_of(
     left_out: Collection[date],
     oldest: date,
 ) -> TableChange:
-    present = list(files(open_table(location))) if replaced or oldest > date.min else []
+    present = files_between(location, date.min, date.max) if replaced or oldest > date.min else ()
     removed = [file for file in present if file.file_path in replaced or day_of(file) < oldest]
     return TableChange(removed, [file.data_file for file in added if file.day not in left_out])
 

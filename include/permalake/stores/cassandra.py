@@ -17,24 +17,31 @@ from permalake.stores import cassandra_tls, connector
 
 if TYPE_CHECKING:
     from cassandra.cluster import Cluster, Session
+    from cassandra.query import BoundStatement, PreparedStatement, Statement
     from pyspark.sql import DataFrame
 
 FORMAT = "org.apache.spark.sql.cassandra"
 _SECONDS = 60
 _RECONNECT_SECONDS = 1.0
 _IN_FLIGHT = 64
+_BATCH_BYTES = 4096
+# A server warns of batches over more partitions, and the driver logs each warning.
+_BATCH_ROWS = 10
+# 64 such batches make a server time out at tables with views.
+_BATCHES_IN_FLIGHT = 16
+_VALUE_BYTES = 12
+"""About what a server counts beside the bytes of a value."""
 _KEYS = 32
 _ROWS = 10_000
 _COUNT = "rows bigint"
 OUTPUT = {
     "spark.cassandra.output.ignoreNulls": "false",
-    # The connector's 5 per task leave a server idle that answers when a write is on disk; 64 such batches
-    # make it time out at tables with views.
-    "spark.cassandra.output.concurrent.writes": "16",
+    # The connector's 5 per task leave a server idle that answers when a write is on disk.
+    "spark.cassandra.output.concurrent.writes": str(_BATCHES_IN_FLIGHT),
     # Rows of one server go together, whatever their partitions: most partitions have few rows of a batch.
     # Servers warn of such batches from 5 KiB on.
     "spark.cassandra.output.batch.grouping.key": "replica_set",
-    "spark.cassandra.output.batch.size.bytes": "4096",
+    "spark.cassandra.output.batch.size.bytes": str(_BATCH_BYTES),
 }
 """Settings of the connector with which this server takes rows fastest."""
 _ARROW = {
@@ -212,11 +219,39 @@ def erase(
 
 
 def _execute(connected: Session, statement: str, rows: Iterable[Sequence[Any]]) -> None:
-    from cassandra.concurrent import execute_concurrent_with_args
+    """Execute a statement that changes a row, for each of some rows, many of them in one request."""
+    from cassandra.concurrent import execute_concurrent
 
     given = list(rows)
     if given:
-        execute_concurrent_with_args(connected, connected.prepare(statement), given, concurrency=_IN_FLIGHT)
+        requests = [(request, None) for request in _requests(connected.prepare(statement), given)]
+        execute_concurrent(connected, requests, concurrency=_BATCHES_IN_FLIGHT)
+
+
+def _requests(prepared: PreparedStatement, rows: Iterable[Sequence[Any]]) -> Iterator[Statement]:
+    """Yield unlogged batches of about the connector's size: a request costs more than a row does."""
+    from cassandra.query import BatchStatement, BatchType
+
+    def request() -> Statement:
+        if len(waiting) == 1:  # A server refuses a batch that is large, and takes a large row.
+            return waiting[0]
+        batch = BatchStatement(BatchType.UNLOGGED)
+        for bound in waiting:
+            batch.add(bound)
+        return batch
+
+    waiting: list[BoundStatement] = []
+    size = 0
+    for row in rows:
+        bound = prepared.bind(row)
+        length = sum(_VALUE_BYTES + len(value) for value in bound.values if isinstance(value, bytes))
+        if waiting and (size + length > _BATCH_BYTES or len(waiting) == _BATCH_ROWS):
+            yield request()
+            waiting, size = [], 0
+        waiting.append(bound)
+        size += length
+    if waiting:
+        yield request()
 
 
 def lookup(
@@ -261,13 +296,9 @@ def _deleter(
     statement = _deletion(keyspace, table, micros)
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from cassandra.concurrent import execute_concurrent_with_args
-
         with session(settings, plain=True) as connected:
-            prepared = connected.prepare(statement)
             for batch in batches:
-                keys: Any = zip(*(column.to_pylist() for column in batch.columns), strict=True)
-                execute_concurrent_with_args(connected, prepared, list(keys), concurrency=_IN_FLIGHT)
+                _execute(connected, statement, zip(*(c.to_pylist() for c in batch.columns), strict=True))
                 yield pa.RecordBatch.from_pydict({"rows": pa.array([batch.num_rows], pa.int64())})
 
     return run
