@@ -16,7 +16,7 @@ from permalake.config.services import window_days
 from permalake.contracts.schema import Table
 from permalake.contracts.steps import publishers_of
 from permalake.engine.duckdb_engine import DuckDBEngine
-from permalake.spark.sizes import fit_memory
+from permalake.spark.sizes import TASK_MEMORY, fit_memory
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -103,7 +103,7 @@ def scope_of(
 
     return Scope(
         frozenset(tables),
-        DuckDBEngine(audited.scan),
+        DuckDBEngine(audited.scan, memory=TASK_MEMORY),
         TaskAnswers(spark, audited.scan, audited.scans_before),
         Configuration(
             protocol=network.protocol if network else None,

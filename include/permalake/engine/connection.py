@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from tempfile import gettempdir
+from uuid import uuid4
+
 import duckdb
+
+from permalake.contracts.sql_text import literal
 
 _SETTINGS = (
     "SET TimeZone = 'UTC'",
@@ -14,8 +20,13 @@ _SETTINGS = (
 
 
 def connect() -> duckdb.DuckDBPyConnection:
-    """Open an empty database: in UTC, blind to Python's variables, and nothing is drawn."""
+    """Open an empty database: in UTC, blind to Python's variables, and nothing is drawn.
+
+    What exceeds its memory goes into a folder of its own among the temporary ones, which it removes.
+    """
     connection = duckdb.connect(":memory:")  # noqa: TID251
     for setting in _SETTINGS:
         connection.execute(setting)
+    folder = Path(gettempdir()) / f"permalake-{uuid4().hex}"
+    connection.execute(f"SET temp_directory = {literal(str(folder))}")
     return connection

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from datetime import date
 from inspect import Parameter, Signature
-from tempfile import gettempdir
-from uuid import uuid4
 
 import pyarrow as pa
 from duckdb.func import FunctionNullHandling, PythonUDFType
@@ -63,7 +61,6 @@ class DuckDBEngine:
         self._kept: set[str] = set()
         self._connection = connect()
         self._connection.execute("SET default_null_order = 'nulls_first'")
-        self._connection.execute(f"SET temp_directory = '{gettempdir()}/permalake-audit-{uuid4().hex}'")
         if memory is not None:
             self._connection.execute(f"SET memory_limit = '{memory}b'")  # Java's 8g is DuckDB's 8gb
         if threads is not None:

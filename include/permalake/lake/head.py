@@ -24,7 +24,7 @@ from permalake.lake.catalog import locations, open_table
 from permalake.lake.commit import MovedMeanwhileError, change
 from permalake.lake.counts import day_of, files, files_between
 from permalake.lake.database import Database
-from permalake.lake.head_edit import TableChange, lock, of_days, prepare, published_among
+from permalake.lake.head_edit import TableChange, lock, prepare, published_among
 from permalake.lake.head_position import Reached, forget_position, set_position
 from permalake.lake.published import dataset
 from permalake.lake.state import LIVE, PUBLISHED, days
@@ -121,7 +121,7 @@ class Head:
             newest = self._newest_published(connection)
         greatest = [_greatest(files(open_table(live)), column, self.contracts[name])] if live else []
         if published and newest:
-            greatest.append(_greatest(of_days(published, {newest}), column, self.contracts[name]))
+            greatest.append(_greatest(files_between(published, newest, newest), column, self.contracts[name]))
         return max((milestone for milestone in greatest if milestone is not None), default=None)
 
     def newest_published(self) -> date | None:
