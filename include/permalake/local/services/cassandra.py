@@ -46,6 +46,8 @@ _OPENS = (
 )
 _PROPERTIES = {
     "jdk.attach.allowAttachSelf": "true",
+    # The thread that keeps an approximate time for time-outs wakes 500 times a second otherwise.
+    "cassandra.approximate_time_precision_ms": "50",
     "io.netty.tryReflectionSetAccessible": "true",
     # A single node has nobody to wait for.
     "cassandra.skip_wait_for_gossip_to_settle": "0",
