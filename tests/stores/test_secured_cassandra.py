@@ -33,7 +33,7 @@ def refusal(settings):
 
 def test_rows_are_written_read_and_deleted_by_connector_and_driver(settings, spark) -> None:
     statements = [create_keyspace(KEYSPACE, settings.local_dc, 1), *TABLE.ddl(KEYSPACE)]
-    assert cassandra.ensure(settings, statements, [(KEYSPACE, TABLE)])
+    cassandra.ensure(settings, statements, [(KEYSPACE, TABLE)])
     frame = spark.createDataFrame([("a", 1), ("b", 2), ("c", 3)], TABLE.spark)
     cassandra.write(frame, settings, KEYSPACE, TABLE, 1_000)
     assert sorted(row["id"] for row in held(settings, KEYSPACE, "blocks")) == ["a", "b", "c"]

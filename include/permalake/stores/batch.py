@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Protocol
@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from permalake.stores.served import DueDay, State
+
+
+NoteLoss = Callable[[], None]
+"""Records that a store has lost what it had."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +68,11 @@ class Store(Protocol):
     def configured(self, settings: Settings) -> bool:
         """Return whether days are published into it."""
 
-    def ensure(self, settings: Settings, network: str) -> bool:
-        """Create what is missing; return whether the store was empty and needs every day again."""
+    def ensure(self, settings: Settings, network: str, note_loss: NoteLoss) -> None:
+        """Create what is missing. ``note_loss`` is called before, if a table is missing and with it its rows.
+
+        Only their absence shows the loss: created first, they would hide it if what follows failed.
+        """
 
     def dataset(self, settings: Settings, network: str) -> tuple[str, str]:
         """Return namespace and name of the store's dataset by OpenLineage's rules."""

@@ -29,6 +29,17 @@ _EMULATOR = "BIGTABLE_EMULATOR_HOST"
 _COUNT = "rows bigint"
 
 
+def has_table(settings: BigtableSettings, table: str) -> bool:
+    """Return whether there is a table."""
+    from google.api_core.exceptions import GoogleAPIError
+
+    instance = _instance(settings)
+    try:
+        return _families(instance, instance.table(table).name) is not None
+    except GoogleAPIError as error:
+        raise unreachable(table, str(error)) from None
+
+
 def ensure_table(settings: BigtableSettings, table: str, families: Iterable[str]) -> bool:
     """Create the table and its families where they are missing; return whether the table was created.
 

@@ -14,6 +14,7 @@ from permalake.config.stores import CassandraSettings
 from permalake.contracts.cql import StoreTable
 from permalake.errors import ConfigError, PermalakeError
 from permalake.stores import cassandra_tls, connector
+from permalake.stores.batch import NoteLoss
 
 if TYPE_CHECKING:
     from cassandra.cluster import Cluster, Session
@@ -27,7 +28,7 @@ _IN_FLIGHT = 64
 _BATCH_BYTES = 4096
 # A server warns of batches over more partitions, and the driver logs each warning.
 _BATCH_ROWS = 10
-# 64 such batches make a server time out at tables with views.
+# For each of four tables at once; 64 for each make a server time out at tables with views.
 _BATCHES_IN_FLIGHT = 16
 _VALUE_BYTES = 12
 """About what a server counts beside the bytes of a value."""
@@ -97,6 +98,7 @@ def cluster_of(
         execution_profiles={EXEC_PROFILE_DEFAULT: profile},
         protocol_version=5,
         connect_timeout=min(10, seconds),
+        control_connection_timeout=seconds,
         reconnection_policy=ConstantReconnectionPolicy(_RECONNECT_SECONDS, max_attempts=None),
         schema_metadata_enabled=schema,
         token_metadata_enabled=schema,
@@ -141,12 +143,14 @@ def _unreachable(settings: CassandraSettings, error: Exception) -> PermalakeErro
 
 
 def ensure(
-    settings: CassandraSettings, statements: Iterable[str], tables: Iterable[tuple[str, StoreTable]]
-) -> bool:
+    settings: CassandraSettings,
+    statements: Iterable[str],
+    tables: Iterable[tuple[str, StoreTable]],
+    note_loss: NoteLoss = lambda: None,
+) -> None:
     """Execute ``statements``, which create what is missing.
 
-    Return whether one of ``tables`` (with their keyspaces) was missing, so that not all is there that was
-    written.
+    ``note_loss`` is called before them if one of ``tables`` (with their keyspaces) is missing.
     """
     with session(settings) as connected:
         present_tables = {
@@ -154,9 +158,10 @@ def ensure(
             for keyspace, metadata in connected.cluster.metadata.keyspaces.items()
             for table in metadata.tables
         }
+        if not present_tables.issuperset((keyspace, table.name) for keyspace, table in tables):
+            note_loss()
         for statement in statements:
             connected.execute(statement)
-    return not present_tables.issuperset((keyspace, table.name) for keyspace, table in tables)
 
 
 def write(
@@ -224,8 +229,11 @@ def _execute(connected: Session, statement: str, rows: Iterable[Sequence[Any]]) 
 
     given = list(rows)
     if given:
-        requests = [(request, None) for request in _requests(connected.prepare(statement), given)]
+        # Held until all is answered: to a server that has forgotten it the driver tells it again only then.
+        prepared = connected.prepare(statement)
+        requests = [(request, None) for request in _requests(prepared, given)]
         execute_concurrent(connected, requests, concurrency=_BATCHES_IN_FLIGHT)
+        del prepared
 
 
 def _requests(prepared: PreparedStatement, rows: Iterable[Sequence[Any]]) -> Iterator[Statement]:

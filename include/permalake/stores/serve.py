@@ -136,11 +136,14 @@ def _wait_for(database: Database, settings: Settings, network: str, store: Store
 
 
 def ensure(database: Database, settings: Settings, network: str, store: Store) -> None:
-    """Create what a store lacks; of one that lacked something every published day is due again."""
-    if store.ensure(settings, network):
+    """Create what a store lacks; of one that lacks a table every published day is due again."""
+
+    def note_loss() -> None:
         with database.write() as connection:
             served.forget(connection, network, store.name)
             served.lose(connection, network, store.name)
+
+    store.ensure(settings, network, note_loss)
 
 
 @contextmanager

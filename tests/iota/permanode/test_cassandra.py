@@ -43,8 +43,10 @@ def tangle(request, spark, settings):
     """A tangle published whole: protocol, keyspace, lake tables."""
     protocol, network = request.param, TANGLES[request.param]
     lake = lake_of(spark, DATA / protocol / "expected")
-    assert ensure_keyspaces(settings, network, protocol)
-    assert not ensure_keyspaces(settings, network, protocol)
+    losses = []
+    for _ in range(2):
+        ensure_keyspaces(settings, network, protocol, lambda: losses.append(network))
+    assert losses == [network]
     publish(settings, network, lake, MICROS)
     if protocol == "chrysalis":
         publish_v1(spark, settings, keyspace_of(network), lake)
@@ -191,7 +193,7 @@ def picked(row, names):
 @pytest.fixture(scope="module")
 def mended(settings):
     """A session, and both keyspaces of a network that holds nothing."""
-    assert ensure_keyspaces(settings, "mended", "chrysalis")
+    ensure_keyspaces(settings, "mended", "chrysalis")
     with cassandra.session(settings) as session:
         yield session
 
@@ -317,6 +319,17 @@ def test_bytes_beyond_127_fit_their_signed_columns(spark) -> None:
         .first()
     )
     assert tuple(row) == (-1, 127, -1, 5, b"\x02")
+
+
+def test_a_loss_that_cannot_be_noted_is_noted_by_the_next_who_looks(settings) -> None:
+    """Tables that were made before the loss was noted hid it for good."""
+
+    def refuse():
+        raise PermalakeError("lake.catalog: locked")
+
+    for _ in range(2):
+        with pytest.raises(PermalakeError, match=r"lake\.catalog: locked"):
+            ensure_keyspaces(settings, "unnoted", "stardust", refuse)
 
 
 def test_a_store_that_is_down_says_what_to_do() -> None:

@@ -116,6 +116,10 @@ def test_the_head_is_in_bigtable_until_its_days_are(world, monkeypatch, caplog) 
         serve(world.spark, settings, "wormhole", stores)
         world.follow()
         assert keys("v2") == {row["row_key"] for row in world.rows("wormhole.message_publication_with_live")}
+    # The head finds that a table is gone; its days are written again, too.
+    bigtable._instance(load_settings().bigtable).table("v2").delete()
+    world.follow()
+    assert sorted(map(str, serve(world.spark, settings, "wormhole", stores)["bigtable"])) == list(DAYS)
     text = world.config.read_text()
     world.config.write_text(text.replace(SECTION.format("head"), SECTION.format("plain")))
     settings = load_settings()

@@ -95,8 +95,8 @@ class CassandraHead:
 
     def _write(self) -> int:
         """Write a batch; return how many milestones are left."""
-        is_unsure = self._synced is None
-        if is_unsure:
+        is_unsure = self._must_ask()
+        if self._synced is None:
             serve.ensure(self._database, self._all_settings, self._network, CassandraStore())
         # Of one read: a message is above the last milestone or below it, never both.
         locations = self._head.locations()

@@ -89,7 +89,7 @@ class ProvisionalMessages:
         self._insert(connected, messages, micros)
 
     def write_again(self, connected: Session, message_ids: Collection[str], micros: int) -> None:
-        """Write the rows of messages that are noted."""
+        """Write the rows of messages that are noted and that the head has: so no published day has them."""
         for ids in _parts(sorted(message_ids)):
             with self._database.read() as connection:
                 messages = dict(self._messages(connection, ids))

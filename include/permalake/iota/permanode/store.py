@@ -9,6 +9,7 @@ from permalake.config import Settings
 from permalake.config.stores import CassandraSettings
 from permalake.errors import ConfigError
 from permalake.iota.permanode.chrysalis_schema import keyspace_of, placed, schema
+from permalake.stores.batch import NoteLoss
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,10 +28,10 @@ class CassandraStore:
         """Return whether contact points are configured."""
         return settings.cassandra.configured
 
-    def ensure(self, settings: Settings, network: str) -> bool:
-        """Create missing keyspaces, tables, indexes and views; return whether a table was missing."""
+    def ensure(self, settings: Settings, network: str, note_loss: NoteLoss) -> None:
+        """Create missing keyspaces, tables, indexes and views; ``note_loss`` first, if a table is missing."""
         check_names(settings.networks)
-        return ensure_keyspaces(settings.cassandra, network, settings.network(network).protocol)
+        ensure_keyspaces(settings.cassandra, network, settings.network(network).protocol, note_loss)
 
     def dataset(self, settings: Settings, network: str) -> tuple[str, str]:
         """Return the first contact point and the keyspace."""
@@ -50,12 +51,14 @@ class CassandraStore:
         return CassandraDays(spark, settings, network)
 
 
-def ensure_keyspaces(settings: CassandraSettings, network: str, protocol: str) -> bool:
-    """Create what a network of ``protocol`` needs; return whether a table was missing."""
+def ensure_keyspaces(
+    settings: CassandraSettings, network: str, protocol: str, note_loss: NoteLoss = lambda: None
+) -> None:
+    """Create what a network of ``protocol`` needs; ``note_loss`` is called first, if a table is missing."""
     from permalake.stores import cassandra
 
     statements = schema(network, protocol, settings.local_dc, settings.replication)
-    return cassandra.ensure(settings, statements, placed(network, protocol))
+    cassandra.ensure(settings, statements, placed(network, protocol), note_loss)
 
 
 def check_names(networks: Iterable[str]) -> None:

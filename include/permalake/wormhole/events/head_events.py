@@ -28,7 +28,7 @@ from permalake.lake.head_edit import published_among
 from permalake.lake.published import dataset
 from permalake.lake.state import LIVE
 from permalake.spark.tasks import TaskShare
-from permalake.stores import bigtable, served
+from permalake.stores import bigtable, serve, served
 from permalake.stores.bigtable_send import SendLimits
 from permalake.stores.following import StoreAttempts
 from permalake.stores.served import State
@@ -37,7 +37,7 @@ from permalake.wormhole.contracts.tables import OBSERVATIONS
 from permalake.wormhole.events.event_cells import COLUMNS, EVENTS, QUERIES
 from permalake.wormhole.events.families import FAMILIES, tables_of
 from permalake.wormhole.events.signature_cells import key_v1, rows_v1
-from permalake.wormhole.events.store import BigtableStore, ensure_tables
+from permalake.wormhole.events.store import BigtableStore
 
 _STORE = BigtableStore.name
 _PUBLICATION = FAMILIES[0].table.name
@@ -82,8 +82,7 @@ class HeadEvents:
 
     def _catch_up(self) -> None:
         if not self._is_ready:
-            if ensure_tables(self._settings.bigtable):
-                self._note_loss()
+            serve.ensure(self._database, self._settings, self._head.network, BigtableStore())
             self._is_ready = True
         noted, _ = self._noted()
         for states, days in _alike({day: tuple(map(_frozen, state)) for day, state in noted.items()}):
@@ -117,10 +116,6 @@ class HeadEvents:
             provisional = set(days) - published_among(connection, self._head.network, days)
             served.note(connection, self._head.network, _STORE, provisional, states)
         return provisional
-
-    def _note_loss(self) -> None:
-        with self._database.write() as connection:
-            served.lose(connection, self._head.network, _STORE)
 
     def _write(self, before: State, after: State, days: Collection[date]) -> None:
         """Write the messages of some days whose rows differ from one state of the head to another."""

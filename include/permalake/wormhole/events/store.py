@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from permalake.config import Settings
 from permalake.config.stores import BigtableSettings
+from permalake.stores.batch import NoteLoss
 from permalake.wormhole.events.families import FAMILIES, FAMILIES_V1, tables_of
 
 if TYPE_CHECKING:
@@ -23,9 +24,9 @@ class BigtableStore:
         """Return whether a table is configured."""
         return bool(tables_of(settings.bigtable))
 
-    def ensure(self, settings: Settings, network: str) -> bool:  # noqa: ARG002
-        """Create missing tables and families; return whether a table was created."""
-        return ensure_tables(settings.bigtable)
+    def ensure(self, settings: Settings, network: str, note_loss: NoteLoss) -> None:  # noqa: ARG002
+        """Create missing tables and families; ``note_loss`` first, if a table is missing."""
+        ensure_tables(settings.bigtable, note_loss)
 
     def dataset(self, settings: Settings, network: str) -> tuple[str, str]:  # noqa: ARG002
         """Return the project and the table of version 2."""
@@ -43,13 +44,13 @@ class BigtableStore:
         return BigtableDays(spark, settings, network)
 
 
-def ensure_tables(settings: BigtableSettings) -> bool:
-    """Create missing tables and families; return whether a table was created."""
+def ensure_tables(settings: BigtableSettings, note_loss: NoteLoss = lambda: None) -> None:
+    """Create missing tables and families; ``note_loss`` is called first, if a table is missing."""
     from permalake.stores import bigtable
 
     families = {"v2": [family.name for family in FAMILIES], "v1": list(FAMILIES_V1)}
-    made = [
+    tables = tables_of(settings)
+    if not all(bigtable.has_table(settings, name) for name in tables.values()):
+        note_loss()
+    for version, name in tables.items():
         bigtable.ensure_table(settings, name, families[version])
-        for version, name in tables_of(settings).items()
-    ]
-    return any(made)
