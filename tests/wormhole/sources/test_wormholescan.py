@@ -115,6 +115,24 @@ def test_a_faulty_service_is_read_whole_within_its_rate_and_never_twice(tmp_path
         assert len(server.calls) == calls
 
 
+def test_days_with_news_are_noted_before_their_vaas_are_stored(tmp_path, world) -> None:
+    """What is stored is no news any more: a late VAA of a fetch that failed afterwards was never noted."""
+
+    def refuse(_days):
+        raise PermalakeError("lake.catalog: locked")
+
+    noted = set()
+    with ExplorerServer(world) as server:
+        place = Place(tmp_path, server)
+        with pytest.raises(PermalakeError, match=r"lake\.catalog: locked"):
+            place.fetch(FIRST, FIRST, note_news=refuse)
+        assert place.landed("vaas") == []
+        place.fetch(FIRST, FIRST, note_news=noted.update)
+    assert FIRST in noted
+    day = [one for one in world if days_of_document(one)[0] == FIRST]
+    assert set(vaas(day)) <= set(vaas(place.landed("vaas")))
+
+
 def test_a_day_in_the_middle_is_found_without_reading_all_newer_ones(tmp_path, world) -> None:
     with ExplorerServer(world) as server:
         server.largest["vaas"] = 10

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import date
 from functools import partial, reduce
 from itertools import groupby
@@ -57,7 +57,7 @@ class WormholeInput:
         if landed is not None:
             self._land(landed)
             return
-        work.builds.mark_stale(NETWORK, self._fetched(), f"{self._section.source}: late VAAs")
+        self._mark_late(self._section.source, self._fetched())
         self._mark_late_files()
         self._fill()
 
@@ -117,7 +117,11 @@ class WormholeInput:
             self._notes += [(day, line) for line in lines]
 
     def _fetched(self) -> Counter[date]:
-        return wormhole_source.fetch(self._settings, self._section, self._days)
+        note_news = partial(self._mark_late, self._section.source)
+        return wormhole_source.fetch(self._settings, self._section, self._days, note_news)
+
+    def _mark_late(self, source: str, days: Iterable[date]) -> None:
+        self._work.builds.mark_stale(NETWORK, days, f"{source}: late VAAs")
 
     def _mark_late_files(self) -> None:
         files = wormhole_source.new_files(self._settings, self._section)
@@ -126,7 +130,7 @@ class WormholeInput:
         if paths and any(day.published for day in self._work.reader.status(NETWORK)):
             documents = vaa_files.read_files(self._spark, paths)
             table: Callable[[str], DataFrame] = partial(self._work.reader.table, self._spark, NETWORK)
-            self._work.builds.mark_stale(NETWORK, late_days(documents, table), "files: late VAAs")
+            self._mark_late("files", late_days(documents, table))
         if files:
             wormhole_source.saw(self._settings, self._section, files)
 
@@ -137,9 +141,15 @@ class WormholeInput:
             return
         self._gaps = self._found()
         if asks and self._gaps:
-            filled = guardian.fill(self._settings, self._section, self._gaps, force=self._days.force)
+            filled = guardian.fill(
+                self._settings,
+                self._section,
+                self._gaps,
+                note_news=partial(self._mark_late, guardian.NAME),
+                force=self._days.force,
+            )
             self._fault = filled.fault
-            self._work.builds.mark_stale(NETWORK, filled.news, "guardian: late VAAs")
+            self._mark_late(guardian.NAME, filled.news)
             if filled.news:
                 self._gaps = self._found()
 

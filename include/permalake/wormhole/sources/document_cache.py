@@ -13,7 +13,7 @@ import json
 import re
 import uuid
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from datetime import date
 from typing import Any
@@ -30,20 +30,28 @@ UNDATED = date(1970, 1, 1)
 Document = dict[str, object]
 """A document of a foreign service: a reader checks the type of every value that it uses."""
 
+NoteNews = Callable[[Collection[date]], None]
+"""Notes days of which a source has VAAs that it had not before."""
 _SPAN = re.compile(r"(\d+)-(\d+)")
 _ENDING = ".jsonl.gz"
 
 
 class DocumentCache:
-    """The folder of one service; ``name`` and ``url`` distinguish it from others."""
+    """The folder of one service; ``name`` and ``url`` distinguish it from others.
 
-    def __init__(self, settings: Settings, name: str, url: str) -> None:
+    ``note_news`` is called with days before their first new VAAs are stored: what is stored is no news for
+    whoever comes after a failure.
+    """
+
+    def __init__(self, settings: Settings, name: str, url: str, note_news: NoteNews = lambda _: None) -> None:
         mark = hashlib.sha256(url.encode()).hexdigest()[:12]
         location = f"{settings.lake.warehouse}/_landing/{name}-{mark}"
         self._files = object_storage.filesystem(location)
         self._root = object_storage.inner_path(location)
         self._scheme = location.partition("://")[0] if object_storage.is_object_store(location) else None
         self._known: dict[date, set[bytes]] = {}
+        self._note_news = note_news
+        self._days_with_news: set[date] = set()
 
     # -- Documents -----------------------------------------------------------------------------------
 
@@ -64,6 +72,9 @@ class DocumentCache:
             if vaa is not None and (mark := _mark(f"vaa {vaa}")) not in marks:
                 marks.add(mark)
                 news[dated] += 1
+        if unnoted := news.keys() - self._days_with_news:
+            self._note_news(unnoted)
+            self._days_with_news |= unnoted
         for day, lines in fresh.items():
             name = f"{kind}-{day}-{uuid.uuid4().hex[:12]}{_ENDING}"
             text = "".join(f"{line}\n" for line in lines)

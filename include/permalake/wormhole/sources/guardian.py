@@ -20,7 +20,7 @@ from typing import Any
 from permalake.config import Settings
 from permalake.config.networks import WormholeSettings
 from permalake.net.http import RequestRejectedError, Service, UnavailableError
-from permalake.wormhole.sources.document_cache import Document, DocumentCache
+from permalake.wormhole.sources.document_cache import Document, DocumentCache, NoteNews
 from permalake.wormhole.sources.misses import Misses
 from permalake.wormhole.sources.vaa_documents import days_of_document
 
@@ -61,9 +61,11 @@ class Filled:
     fault: str | None = None
 
 
-def landing(settings: Settings, section: WormholeSettings) -> DocumentCache:
+def landing(
+    settings: Settings, section: WormholeSettings, note_news: NoteNews = lambda _: None
+) -> DocumentCache:
     """Return the folder in which the guardian's answers are kept."""
-    return DocumentCache(settings, NAME, section.guardian_url or "")
+    return DocumentCache(settings, NAME, section.guardian_url or "", note_news)
 
 
 def fill(
@@ -71,14 +73,17 @@ def fill(
     section: WormholeSettings,
     gaps: Iterable[Gap],
     *,
+    note_news: NoteNews = lambda _: None,
     force: bool = False,
     clock: Callable[[], float] = time.time,
 ) -> Filled:
     """Request the missing sequences, the shortest gaps first, and store the answers.
 
+    ``note_news``: as of :class:`DocumentCache`.
+
     A guardian that is down is no error: the gaps stay.
     """
-    landed = landing(settings, section)
+    landed = landing(settings, section, note_news)
     misses = Misses(landed, _NOTE)
     due = [
         (day, identity)

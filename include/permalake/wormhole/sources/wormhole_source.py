@@ -19,7 +19,7 @@ from permalake.pipeline.line_files import TOO_LONG
 from permalake.pipeline.line_tasks import json_documents
 from permalake.spark.frames import of_rows
 from permalake.wormhole.sources import guardian, vaa_files, wormholescan
-from permalake.wormhole.sources.document_cache import DocumentCache
+from permalake.wormhole.sources.document_cache import DocumentCache, NoteNews
 from permalake.wormhole.sources.operation_documents import files_of, reported_sides, row_key_of
 
 _SEEN = "seen.json"
@@ -59,11 +59,11 @@ def is_live(section: WormholeSettings) -> bool:
     return section.source == wormholescan.NAME
 
 
-def fetch(settings: Settings, section: WormholeSettings, days: Days) -> Counter[date]:
+def fetch(settings: Settings, section: WormholeSettings, days: Days, note_news: NoteNews) -> Counter[date]:
     """Land a live source's documents (see :func:`wormholescan.fetch`); return new VAAs by day."""
     if not is_live(section):
         return Counter()
-    return wormholescan.fetch(settings, section, days.start, days.end, force=days.force)
+    return wormholescan.fetch(settings, section, days.start, days.end, note_news=note_news, force=days.force)
 
 
 def documents(spark: SparkSession, settings: Settings, section: WormholeSettings, days: Days) -> DataFrame:
@@ -145,15 +145,17 @@ def redemptions(
     return reported_sides(spark, _operation_files(settings, section, days))
 
 
-def ask_again(settings: Settings, section: WormholeSettings, days: Sequence[date]) -> Counter[date]:
-    """Land the operations of some days anew; return new VAAs by day.
+def ask_again(
+    settings: Settings, section: WormholeSettings, days: Sequence[date], note_news: NoteNews
+) -> Counter[date]:
+    """Land the operations of some days anew; return new VAAs by day. ``note_news``: as of the cache.
 
     Raises:
         PermalakeError: See :func:`wormholescan.fetch`.
     """
     news: Counter[date] = Counter()
     for start, end in ranges(days) if is_live(section) else ():
-        news += wormholescan.fetch_operations(settings, section, start, end)
+        news += wormholescan.fetch_operations(settings, section, start, end, note_news)
     return news
 
 

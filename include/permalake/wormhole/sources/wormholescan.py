@@ -30,7 +30,7 @@ from permalake.intervals import Span, joined
 from permalake.net.http import RequestRejectedError, Service, UnavailableError
 from permalake.wormhole.reference import load_reference
 from permalake.wormhole.sources.deep_days import DeepDays, Emitter, IncompleteError
-from permalake.wormhole.sources.document_cache import Document, DocumentCache
+from permalake.wormhole.sources.document_cache import Document, DocumentCache, NoteNews
 from permalake.wormhole.sources.listing import Page, walk
 from permalake.wormhole.sources.vaa_documents import (
     days_of_document,
@@ -61,9 +61,11 @@ News = Counter[date]
 """Number of new documents by day."""
 
 
-def landing(settings: Settings, section: WormholeSettings) -> DocumentCache:
+def landing(
+    settings: Settings, section: WormholeSettings, note_news: NoteNews = lambda _: None
+) -> DocumentCache:
     """Return the cache of the documents of this source."""
-    return DocumentCache(settings, NAME, base(section))
+    return DocumentCache(settings, NAME, base(section), note_news)
 
 
 def fetch(
@@ -72,26 +74,35 @@ def fetch(
     start: date,
     end: date,
     *,
+    note_news: NoteNews = lambda _: None,
     force: bool = False,
     clock: Callable[[], float] = time.time,
 ) -> News:
     """Land start..end (inclusive); request nothing that is landed already, unless ``force``.
 
+    ``note_news``: as of :class:`DocumentCache`.
+
     Raises:
         PermalakeError: The service does not answer, or does not list a day completely; what it did answer is
             kept.
     """
-    with _opened(settings, section, clock) as client:
+    with _opened(settings, section, clock, note_news) as client:
         return client.fetch(start, end, force)
 
 
-def fetch_operations(settings: Settings, section: WormholeSettings, start: date, end: date) -> News:
+def fetch_operations(
+    settings: Settings,
+    section: WormholeSettings,
+    start: date,
+    end: date,
+    note_news: NoteNews = lambda _: None,
+) -> News:
     """Land the operations of start..end (inclusive) anew: what they say of the target chain comes later.
 
     Raises:
         PermalakeError: As :func:`fetch` does.
     """
-    with _opened(settings, section, time.time) as client:
+    with _opened(settings, section, time.time, note_news) as client:
         return client.fetch_operations(start, end)
 
 
@@ -112,10 +123,15 @@ def newest(
 
 
 @contextmanager
-def _opened(settings: Settings, section: WormholeSettings, clock: Callable[[], float]) -> Iterator[_Client]:
+def _opened(
+    settings: Settings,
+    section: WormholeSettings,
+    clock: Callable[[], float],
+    note_news: NoteNews = lambda _: None,
+) -> Iterator[_Client]:
     with Service(NAME, base(section), section.rate_per_second) as service:
         try:
-            yield _Client(service, landing(settings, section), section, clock)
+            yield _Client(service, landing(settings, section, note_news), section, clock)
         except (UnavailableError, RequestRejectedError, IncompleteError) as error:
             reason = str(error) if isinstance(error, UnavailableError) else f"{NAME}: {error}"
             raise PermalakeError(f"{reason}; what it did answer is kept, run it again") from None

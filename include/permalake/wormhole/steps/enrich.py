@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import partial
 
 from permalake.contracts.steps import StepResult
 from permalake.errors import PermalakeError
@@ -124,12 +125,16 @@ def _redeem(
     if again and wormhole_source.is_live(section):
         inputs = {**transfers.datasets, KEPT: cache.read(arguments.start, arguments.end)}
         left = days.results({"left": TRANSFERS_IN_FLIGHT}, {"left": SENT_TRANSFER}, inputs)["left"]
+        reason = f"{section.source}: late VAAs"
+        mark_late = partial(context.work.builds.mark_stale, arguments.network, reason=reason)
         try:
-            late = wormhole_source.ask_again(context.work.settings, section, sorted(dates_of(left)))
+            late = wormhole_source.ask_again(
+                context.work.settings, section, sorted(dates_of(left)), mark_late
+            )
         except PermalakeError as error:
             attempt.record.note(f"redemptions: {error}")
         else:
-            context.work.builds.mark_stale(arguments.network, late, f"{section.source}: late VAAs")
+            mark_late(late)
     asked = Days(arguments.start, arguments.end)
     reported = wormhole_source.redemptions(spark, context.work.settings, section, asked)
     if reported is not None:
