@@ -7,6 +7,7 @@ import shutil
 from datetime import datetime, timedelta
 
 import pytest
+from sqlalchemy import func, insert, select
 
 import permalake.lake.state
 from permalake.config import Settings
@@ -65,6 +66,20 @@ def test_leases_go_by_the_clock_of_the_database(server, tmp_path, monkeypatch) -
         monkeypatch.setattr(module, "datetime", Ahead, raising=False)
     with pytest.raises(PermalakeError, match="is being built by run first"):
         lake.begin(NETWORK, DAY1, DAY1, "second")
+
+
+def test_what_is_read_at_once_is_of_one_moment(server) -> None:
+    """A day that was published between two statements was neither in the head nor among the published."""
+    database = Database(server.uri("lake", sslmode="require"))
+    counting = select(func.count()).select_from(permalake.lake.state.leases)
+    lease = {"network": "moment", "start": DAY1, "end": DAY1, "run_id": "run", "taken_at": "", "beat_at": ""}
+    with database.read() as reading:
+        before = reading.execute(counting).scalar()
+        with database.write() as writing:
+            writing.execute(insert(permalake.lake.state.leases).values(**lease))
+        assert reading.execute(counting).scalar() == before
+    with database.read() as reading:
+        assert reading.execute(counting).scalar() == before + 1
 
 
 @pytest.mark.long

@@ -30,6 +30,10 @@ class Database:
 
     def __init__(self, uri: str | URL, wait: float = BUSY_SECONDS) -> None:
         self.engine = _engine(uri, wait)
+        is_sqlite = self.engine.dialect.name == "sqlite"  # whose transactions see one state as they are
+        self._reading = (
+            self.engine if is_sqlite else self.engine.execution_options(isolation_level="REPEATABLE READ")
+        )
         self._wait = wait
         # Only whoever finds steps to take asks for the write lock: opening must not wait for writers.
         with self.read() as connection:
@@ -40,8 +44,8 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """Open a transaction that only reads."""
-        with self._named_errors(), self.engine.begin() as connection:
+        """Open a transaction that only reads: all its statements see one state of the database."""
+        with self._named_errors(), self._reading.begin() as connection:
             yield connection
 
     @contextmanager

@@ -13,7 +13,7 @@ from datetime import date
 from sqlalchemy import Connection, delete, func, insert, select, update
 
 from permalake.lake.record import AttemptRow
-from permalake.lake.state import attempts, days, now, outdated
+from permalake.lake.state import attempts, clock, days, outdated
 
 _LONGEST = 500
 _MORE = "; and more"
@@ -23,7 +23,9 @@ def mark(connection: Connection, network: str, start: date, end: date, reason: s
     """Mark published days of start..end (inclusive) stale, and what is being built of them too."""
     line = " ".join(reason.split())[:_LONGEST]
     connection.execute(
-        insert(outdated).values(network=network, start=start, end=end, reason=line, marked_at=now())
+        insert(outdated).values(
+            network=network, start=start, end=end, reason=line, marked_at=clock(connection)
+        )
     )
     _apply(connection, network, start, end, line)
 
@@ -64,7 +66,9 @@ def published(connection: Connection, attempt: AttemptRow, published_days: Colle
     for row in announced:
         if row.cause not in published_days:
             continue
-        connection.execute(update(outdated).where(outdated.c.id == row.id).values(marked_at=now()))
+        connection.execute(
+            update(outdated).where(outdated.c.id == row.id).values(marked_at=clock(connection))
+        )
         _apply(connection, attempt.network, row.start, row.end, row.reason, besides=published_days)
 
 
@@ -73,7 +77,7 @@ def forget(connection: Connection, network: str) -> None:
     oldest = connection.execute(
         select(func.min(attempts.c.begun_at)).where(attempts.c.network == network, attempts.c.state == "open")
     ).scalar()
-    done = (outdated.c.network == network, outdated.c.marked_at < (oldest or now()))
+    done = (outdated.c.network == network, outdated.c.marked_at < (oldest or clock(connection)))
     connection.execute(delete(outdated).where(*done))
 
 
