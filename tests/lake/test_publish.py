@@ -107,6 +107,13 @@ def test_a_refused_and_a_failed_day_in_a_range_stay_as_they_were(settings, lake)
         DAY2: (None, done.withheld[DAY2], True),
         DAY3: ("failed", done.withheld[DAY3], False),
     }
+    # A run that is killed after its pin has cleared the refusal, and published nothing.
+    again = lake.begin(NETWORK, DAY2, DAY2, "again")
+    stage_day(settings, again, DAY2, 2, 1)
+    again.pin()
+    lake.leave()
+    assert not lake.builds.is_unchanged(NETWORK, DAY2, DAY2, "")
+    assert lake.builds.is_unchanged(NETWORK, DAY1, DAY1, "")
 
 
 def test_when_no_day_passes_nothing_moves_and_the_days_are_free_again(settings, lake) -> None:

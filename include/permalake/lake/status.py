@@ -317,14 +317,21 @@ def _milestones_by_day(location: str) -> dict[date, tuple[int, int]]:
 
 
 def _covered(connection: Connection, network: str) -> list[tuple[date, date]]:
-    """Ranges that were published, empty days included, in order of their first day."""
+    """Ranges that were published, empty days included, and days with a state, in order of the first day."""
     rows = connection.execute(
-        select(publications.c.start, publications.c.end)
+        select(publications.c.start, publications.c.end, publications.c.withheld)
         .where(publications.c.network == network, publications.c.kind == "days")
         .distinct()
-        .order_by(publications.c.start)
     )
-    return [(row.start, row.end) for row in rows]
+    with_state = connection.execute(select(days.c.date).where(days.c.network == network)).scalars()
+    a_day, ranges = timedelta(days=1), [(day, day) for day in with_state]
+    for start, end, withheld in rows:
+        first = start
+        for day in sorted(map(date.fromisoformat, json.loads(withheld or "{}"))):
+            ranges.append((first, day - a_day))
+            first = day + a_day
+        ranges.append((first, end))
+    return sorted((first, last) for first, last in ranges if first <= last)
 
 
 def _holes(covered: list[tuple[date, date]], day: date, following: date) -> list[tuple[date, date]]:

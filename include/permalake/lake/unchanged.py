@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import date
 from typing import Any
 
@@ -13,7 +14,7 @@ from permalake.lake.state import days, publications
 def is_unchanged(connection: Connection, network: str, start: date, end: date, fingerprint: str) -> bool:
     """Return whether every day of start..end was last published from input with this fingerprint.
 
-    Days that are refused, failed or stale since count as changed.
+    Days that are refused, failed or stale since, or that their last publication withheld, count as changed.
     """
     troubled = connection.execute(
         select(days.c.date).where(
@@ -28,6 +29,9 @@ def is_unchanged(connection: Connection, network: str, start: date, end: date, f
     for row in _latest_first(connection, network, start, end):
         rest = _without(open_ranges, row.start.toordinal(), row.end.toordinal())
         if rest != open_ranges and row.fingerprint != fingerprint:
+            return False
+        withheld = map(date.fromisoformat, json.loads(row.withheld or "{}"))
+        if any(a <= day.toordinal() <= b for day in withheld for a, b in open_ranges):
             return False
         open_ranges = rest
     return not open_ranges
