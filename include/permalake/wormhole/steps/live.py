@@ -221,9 +221,10 @@ class WormholeHead:
         Returns:
             What the head gains and loses, and what is refused.
         """
-        messages = pc.unique(arrived["message"])
+        twice = self._published.in_head()
+        messages = pa.array({*arrived["message"].to_pylist(), *twice}, pa.string())
         publication, quorum = (self._rows(name, messages) for name in (_PUBLICATION, _QUORUM))
-        elsewhere = self._published_elsewhere(arrived)
+        elsewhere = [*{*twice, *self._published_elsewhere(arrived)}]
         stored = self._stored(messages, publication, quorum, elsewhere)
         arrived = arrived.select(stored.schema.names).cast(stored.schema)
         candidates = of_days(distinct_vaas(pa.concat_tables([arrived, stored])), oldest, date.max)
@@ -287,10 +288,10 @@ class WormholeHead:
         return with_identity.filter(pc.is_in(with_identity["message"], value_set=messages))
 
     def _published_elsewhere(self, arrived: pa.Table) -> list[str]:
-        """Return the messages that are published on another day than that which their bytes show.
+        """Return the messages that are published, of those that came with bytes of a day that is not.
 
-        Bytes without a real time show none. What is published on the day that they show is known, and what
-        contradicts what is published is refused, as a day refuses it.
+        Bytes without a real time show no day. What contradicts a published day is refused, as a day's build
+        refuses it.
         """
         days = arrived["body_date"]
         dated = days.filter(pc.greater_equal(days, pa.scalar(GENESIS)))

@@ -19,6 +19,8 @@ from permalake.lake.state import PUBLISHED
 
 _TABLE = "message_publication"
 _LAST = "SELECT emitter_chain || ':' || emitter_address, max(sequence) FROM messages GROUP BY ALL"
+_TWICE = "SELECT DISTINCT row_key FROM messages SEMI JOIN held USING (row_key)"
+_MEMORY = "512MiB"
 
 
 class PublishedMessages:
@@ -27,12 +29,22 @@ class PublishedMessages:
     def __init__(self, head: Head) -> None:
         self._head = head
         self._location: str | None = None
-        self._read: set[str] = set()
-        self._last: dict[str, int] = {}
+        self._read_paths: set[str] = set()
+        self._last: dict[str, int] = {}  # too high after a rebuild without its message: one search in vain
+        self._twice: set[str] = set()
+
+    def in_head(self) -> list[str]:
+        """Return the messages that the head has of another day than that which was published since.
+
+        A day takes its own messages out of the head as it is published.
+        """
+        self._follow()
+        if self._twice:
+            self._twice &= set(self._held()["row_key"].to_pylist())
+        return sorted(self._twice)
 
     def among(self, messages: Iterable[str]) -> list[str]:
         """Return those of some messages (row keys) that are published on some day."""
-        self._follow()
         maybe = [key for key in messages if self._may_be_published(key)]
         return self.rows(_TABLE, maybe, ["row_key"])["row_key"].to_pylist() if maybe else []
 
@@ -47,18 +59,24 @@ class PublishedMessages:
         emitter, _, sequence = key.rpartition(":")  # bytes that show no message have a hash, without emitter
         return emitter in self._last and int(sequence) <= self._last[emitter]
 
+    def _held(self) -> pa.Table:
+        return self._head.rows(_TABLE).to_table(["row_key"])
+
     def _follow(self) -> None:
-        """Learn the last message of each emitter from files that were not read yet."""
+        """Learn each emitter's last message, and what the head has too, from files that were not read yet."""
         with self._head.database.read() as connection:
             location = locations(connection, PUBLISHED, self._head.network).get(_TABLE)
         if location == self._location:
             return
         present = list(files(open_table(location))) if location else []
-        come = [file for file in present if file.file_path not in self._read]
+        come = [file for file in present if file.file_path not in self._read_paths]
         if come:
             with connect() as connection:
+                connection.execute(f"SET memory_limit = '{_MEMORY}'; SET threads = 1")
+                connection.register("held", self._held())
                 connection.register("messages", self._head.scan(_TABLE, come))
                 for emitter, last in connection.sql(_LAST).fetchall():
                     self._last[emitter] = max(int(last), self._last.get(emitter, 0))
-        self._read = {file.file_path for file in present}
+                self._twice.update(key for (key,) in connection.sql(_TWICE).fetchall())
+        self._read_paths = {file.file_path for file in present}
         self._location = location
