@@ -144,7 +144,9 @@ def _answer(send: Send, question: QueryOrder) -> None:
         question.sql,
         question.as_of,
         question.limits,
-        draws_progress=question.screen.is_terminal,
+        # Other forms are printed while the query goes on.
+        draws_progress=question.screen.is_terminal
+        and (question.form == "table" or question.parquet is not None),
     )
     if question.parquet is not None:
         count = _write_parquet(result, question.parquet)

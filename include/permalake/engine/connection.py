@@ -11,10 +11,11 @@ import duckdb
 from permalake.contracts.sql_text import literal
 
 _SETTINGS = (
-    "SET TimeZone = 'UTC'",
-    "SET python_enable_replacements = false",
+    # Global, so that cursors have them too.
+    "SET GLOBAL TimeZone = 'UTC'",
+    "SET GLOBAL python_enable_replacements = false",
     # Where Python runs no script (a process that multiprocessing started), DuckDB takes itself for a person's
-    # and draws its progress over the standard output after two seconds.
+    # and draws its progress over the standard output after two seconds. Cursors never draw.
     "SET enable_progress_bar = false",
 )
 
@@ -22,7 +23,8 @@ _SETTINGS = (
 def connect() -> duckdb.DuckDBPyConnection:
     """Open an empty database: in UTC, blind to Python's variables, and nothing is drawn.
 
-    What exceeds its memory goes into a folder of its own among the temporary ones, which it removes.
+    What exceeds the memory goes into a folder of the connection's own among the temporary ones; closing the
+    connection removes it.
     """
     connection = duckdb.connect(":memory:")  # noqa: TID251
     for setting in _SETTINGS:

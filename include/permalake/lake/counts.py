@@ -81,7 +81,7 @@ def _data_files(entries: Iterable[ManifestEntry]) -> tuple[DataFile, ...]:
     return tuple(entry.data_file for entry in entries if entry.data_file.content == DataFileContent.DATA)
 
 
-@lru_cache(maxsize=256)  # A metadata file never changes, and a run asks for the same days several times.
+@lru_cache(maxsize=128)  # A metadata file never changes, and a run asks for the same days several times.
 def files_between(location: str, start: date, end: date) -> tuple[DataFile, ...]:
     """Return the files of start..end of the table that the metadata file at ``location`` describes."""
     every = _files_if_few(location)

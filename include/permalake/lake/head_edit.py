@@ -8,7 +8,7 @@ these transactions, so that a day never is in the head and published at once.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -29,7 +29,7 @@ from permalake.lake.catalog import (
     open_catalog,
     open_table,
 )
-from permalake.lake.counts import day_of, files
+from permalake.lake.counts import day_of, days_between, files
 from permalake.lake.database import Database
 from permalake.lake.head_position import forget_position
 from permalake.lake.leases import lock_network
@@ -135,7 +135,7 @@ def without_days(
 def _leaving(location: str, gone: Collection[date]) -> list[DataFile]:
     if not gone or LEAVES_WITH_LATER_DAYS not in open_table(location).properties:
         return of_days(location, gone)
-    return [file for file in files(open_table(location)) if day_of(file) <= max(gone)]
+    return [file for file in _read_files(location) if day_of(file) <= max(gone)]
 
 
 def drop_head(connection: Connection, network: str) -> None:
@@ -150,7 +150,12 @@ def drop_head(connection: Connection, network: str) -> None:
 
 def of_days(location: str, days: Collection[date]) -> list[DataFile]:
     """Return the files of some days of the table that a metadata file describes."""
-    return [file for file in files(open_table(location)) if day_of(file) in days]
+    return [file for file in _read_files(location) if day_of(file) in days]
+
+
+def _read_files(location: str) -> Iterator[DataFile]:
+    """Read every manifest, none from memory: one that is damaged shows here."""
+    return files(open_table(location), days_between(date.min, date.max))
 
 
 def lock(connection: Connection, network: str) -> None:

@@ -27,7 +27,7 @@ step ten seconds: to start Java and Spark, and to compile again what the step be
 rows, the audit would add its memory to that of ingest: 5.3 instead of 3.5 GB for 5,000,000 messages."""
 
 TASK_MEMORY = "1g"
-"""The memory of DuckDB in one of Spark's tasks; the rest goes to the disk of its machine."""
+"""The memory of DuckDB in one of Spark's tasks, or beside Spark in its driver; the rest goes to the disk."""
 
 MEMORY_ROWS = 200_000
 """Rows of an audit that a task reads into memory, of all tables together: to open small files for every
