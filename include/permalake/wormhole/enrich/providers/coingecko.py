@@ -11,6 +11,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, NoReturn
 from urllib.parse import quote, urlsplit
 
@@ -80,22 +81,25 @@ class CoinGecko:
             if fresh or not self._refusals
             else self._refusals.refused({a.coin for a in requested} | {HISTORY})
         )
+        first = int(refused[HISTORY]) + _DAY if HISTORY in refused else 0
         open_asks = []
         for ask in requested:
             if ask.coin in refused:
                 yield PriceAnswer((ask,), unlisted=True, remembered=True)
-            elif ask.span[0] <= int(refused.get(HISTORY, -1)):
+            elif ask.span[1] <= first:
                 yield PriceAnswer((ask,), forbidden=_FORBIDDEN, remembered=True)
             else:
                 open_asks.append(ask)
         with ThreadPoolExecutor(_THREADS) as pool:
-            yield from pool.map(self._answer, open_asks)
+            yield from pool.map(partial(self._answer, first=first), open_asks)
 
-    def _answer(self, ask: Ask) -> PriceAnswer:
+    def _answer(self, ask: Ask, first: int) -> PriceAnswer:
+        """Request an ask; what lies before ``first`` is known to be outside the plan."""
         start, end = ask.span
-        end = min(end, math.ceil(self._clock()))
+        forbidden = _FORBIDDEN if start < first else None
+        start, end = max(start, first), min(end, math.ceil(self._clock()))
         quotes: list[Quote] = []
-        forbidden, longest = None, DAYS_AT_ONCE * _DAY
+        longest = DAYS_AT_ONCE * _DAY
         try:
             for at in range(start, end, longest):
                 try:
