@@ -8,7 +8,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from pydantic import Field
-from sqlalchemy import select
+from sqlalchemy import func, select
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 from typing_extensions import TypedDict
@@ -105,8 +105,8 @@ async def feed(request: Request, query: Annotated[_FeedQuery, Query()]) -> Respo
     while True:
         served = reader.snapshot().publication
         if served > last:  # What others published meanwhile wakes nobody who asked for one network.
-            entries = await run_in_threadpool(_publications, request, query, last, served, limit)
-            last = entries[-1]["number"] if len(entries) == limit else served
+            entries, reached = await run_in_threadpool(_publications, request, query, last, served, limit)
+            last = entries[-1]["number"] if len(entries) == limit else max(last, reached)
         if entries or time.monotonic() >= until:
             return current_json(request, None, {"publications": entries, "next": last})
         await asyncio.sleep(_LOOK_SECONDS)
@@ -114,11 +114,17 @@ async def feed(request: Request, query: Annotated[_FeedQuery, Query()]) -> Respo
 
 def _publications(
     request: Request, asked: _FeedQuery, since: int, served: int, limit: int
-) -> list[FeedEntry]:
-    query = select(publications).where(publications.c.id > since, publications.c.id <= served)
-    if asked.network is not None:
-        query = query.where(publications.c.network == asked.network)
+) -> tuple[list[FeedEntry], int]:
+    """Return publications up to the last that has its file, and that one's number.
+
+    One whose process was killed after its commit gets its file with the next one, or by maintenance.
+    """
+    logged = select(func.max(publications.c.id)).where(publications.c.logged.is_not(None))
     with request.app.state.database.read() as connection:
+        last = min(served, connection.execute(logged).scalar() or 0)
+        query = select(publications).where(publications.c.id > since, publications.c.id <= last)
+        if asked.network is not None:
+            query = query.where(publications.c.network == asked.network)
         rows = connection.execute(query.order_by(publications.c.id).limit(limit)).mappings().all()
         tables = tables_of(connection, rows)
-    return described(request.app.state.settings, rows, tables)
+    return described(request.app.state.settings, rows, tables), last

@@ -47,6 +47,7 @@ from permalake.lake.state import (
     namespaces,
     networks,
     pointers,
+    provisional,
     publication_tables,
     served,
 )
@@ -182,8 +183,11 @@ def _moved(place: str, settings: Settings) -> str:
 
 
 def _rewrite_catalog(settings: Settings, connection: Connection, lake_id: str, as_copy: bool) -> None:
-    """Rewrite every place that the catalog records; drop what was staged and not published, heads too."""
-    kept = (PUBLISHED, STORES)
+    """Rewrite every place that the catalog records; drop what was staged and not published, heads too.
+
+    A copy has stores of its own: what is recorded of the original's is dropped.
+    """
+    kept = (PUBLISHED,) if as_copy else (PUBLISHED, STORES)
     connection.execute(delete(pointers).where(pointers.c.catalog_name.not_in(kept)))
     connection.execute(delete(namespaces).where(namespaces.c.catalog_name.not_in(kept)))
     connection.execute(update(attempts).where(attempts.c.state == "open").values(state="discarded"))
@@ -191,6 +195,7 @@ def _rewrite_catalog(settings: Settings, connection: Connection, lake_id: str, a
     connection.execute(delete(heads))
     if as_copy:
         connection.execute(delete(served))
+        connection.execute(delete(provisional))
     for column in _PLACES:
         _rewrite_column(connection, column, lambda place: _moved(place, settings))
 

@@ -154,12 +154,15 @@ def follow(work: Workspace, order: LiveOrder, live: LiveHead) -> None:
     chores, watch = _Chores(live.head), _LagWatch(work, order)
     failures = 0
     while True:
+        added = None
         try:
-            added, failures = live.advance(), 0
+            added = live.advance()
+            chores.do(added is not None)
+            failures = 0
         except ConfigError:
             raise
         except Exception as error:
-            added, failures = None, failures + 1
+            failures += 1
             reason = str(error) if isinstance(error, PermalakeError) else line_of(error)
             if failures >= settings.attempts:
                 raise PermalakeError(reason) from error
@@ -167,7 +170,6 @@ def follow(work: Workspace, order: LiveOrder, live: LiveHead) -> None:
         if added:
             lag = "" if added.timestamp is None else f", lag {time.time() - added.timestamp:.1f} s"
             LOG.info("live %s: %s%s", order.network, added.what, lag)
-        chores.do(added is not None)
         watch.look(added)
         is_idle = added is None and not failures
         if order.once and is_idle:
