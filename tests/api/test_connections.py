@@ -21,6 +21,7 @@ LIMITS = {
     "header_bytes": 16_384,
     "concurrency": 8,
     "queue": 8,
+    "queue_seconds": 30,
 }
 PROMPT = 2.4
 """Seconds within which ``/health`` has to answer, below every deadline of :data:`LIMITS`."""

@@ -213,13 +213,13 @@ def test_the_docs_page_asks_no_other_server(client) -> None:
 @pytest.fixture
 def crowded(warehouse):
     """A server with two slots and a queue of two."""
-    with live_api(application(warehouse, concurrency=2, queue=2)) as url:
+    with live_api(application(warehouse, concurrency=2, queue=2, queue_seconds=30)) as url:
         yield url
 
 
 def test_a_full_queue_turns_requests_away_and_recovers(crowded) -> None:
-    with ThreadPoolExecutor(12) as pool:
-        answers = list(pool.map(lambda _: httpx.get(f"{crowded}/shimmer/nap"), range(12)))
+    with httpx.Client(timeout=60) as client, ThreadPoolExecutor(12) as pool:
+        answers = list(pool.map(lambda _: client.get(f"{crowded}/shimmer/nap?seconds=2"), range(12)))
     counts = [one.status_code for one in answers]
     assert set(counts) == {200, 503}
     assert counts.count(200) >= 4
@@ -231,9 +231,13 @@ def test_what_waits_too_long_is_turned_away_while_single_rows_are_answered(wareh
     app = application(warehouse, concurrency=1, queue=8, queue_seconds=0.1)
     app.state.reader.copy_rows()
     raw = {"Accept": "application/octet-stream"}
-    with live_api(app) as url, httpx.Client(base_url=url) as client, ThreadPoolExecutor(4) as pool:
-        answers = [pool.submit(client.get, "/shimmer/nap") for _ in range(4)]
-        time.sleep(0.05)
+    with (
+        live_api(app) as url,
+        httpx.Client(base_url=url, timeout=60) as client,
+        ThreadPoolExecutor(4) as pool,
+    ):
+        answers = [pool.submit(client.get, "/shimmer/nap?seconds=5") for _ in range(4)]
+        time.sleep(0.2)
         block = client.get(f"/shimmer/api/core/v2/blocks/{1:060x}{0:04x}", headers=raw)
         assert not all(one.done() for one in answers)
         statuses = sorted(one.result().status_code for one in answers)

@@ -209,14 +209,13 @@ def test_publications_of_other_networks_wake_nobody_who_asked_for_one(settings) 
     lake = OpenLake(settings)
     build(settings, lake, DAY1, 1, 4, "first")
 
-    def publish_other():
-        attempt = lake.begin("testnet", DAY1, DAY1, "other")
-        stage_day(settings, attempt, DAY1, 1, 3)
-        lake.builds.publish(pass_audit(attempt))
+    other = lake.begin("testnet", DAY1, DAY1, "other")
+    stage_day(settings, other, DAY1, 1, 3)
+    audited = pass_audit(other)
 
     with TestClient(create_app(settings)) as api:
         last = api.get("/api/publications").json()["next"]
-        threading.Timer(0.3, publish_other).start()
+        threading.Timer(0.3, lake.builds.publish, (audited,)).start()
         query = {"since": last, "network": NETWORK, "wait": 6}
         began = time.monotonic()
         answer = api.get("/api/publications", params=query).json()

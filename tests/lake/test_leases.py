@@ -100,11 +100,11 @@ def test_a_living_run_gives_signs_of_life_until_its_block_ends(lake, monkeypatch
     monkeypatch.setattr(leasing, "BEAT_SECONDS", 0.05)
     lake.begin(NETWORK, DAY1, DAY1, "run")
     age(lake, "run", leasing.EXPIRES_AFTER * 2)
-    time.sleep(1.0)
+    time.sleep(5.0)
     with pytest.raises(PermalakeError, match="is being built by run run"):
         lake.begin(NETWORK, DAY1, DAY1, "other")
     lake.leave()
-    time.sleep(0.2)
+    time.sleep(1.0)
     age(lake, "run", leasing.EXPIRES_AFTER * 2)
     time.sleep(0.2)
     assert lake.begin(NETWORK, DAY1, DAY1, "other").run_id == "other"

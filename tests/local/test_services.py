@@ -126,7 +126,7 @@ def test_cassandra_answers_after_a_kill_with_what_it_confirmed(cassandra_server,
     server = Cassandra(tmp_path / "own", cassandra_server.library, free_port())
     server.up()
     try:
-        cluster = Cluster([LOOPBACK], port=server.port)
+        cluster = Cluster([LOOPBACK], port=server.port, control_connection_timeout=60)
         session = cluster.connect()
         session.execute(
             "CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}"
@@ -140,7 +140,7 @@ def test_cassandra_answers_after_a_kill_with_what_it_confirmed(cassandra_server,
         os.waitpid(killed, 0)
         cluster.shutdown()
         server.up()
-        cluster = Cluster([LOOPBACK], port=server.port)
+        cluster = Cluster([LOOPBACK], port=server.port, control_connection_timeout=60)
         assert cluster.connect().execute("SELECT count(*) FROM k.t").one()[0] == 200
         cluster.shutdown()
     finally:

@@ -131,7 +131,7 @@ def test_retry_after_in_both_its_forms(value, seconds) -> None:
 
 def test_a_service_that_asks_to_wait_too_long_is_not_waited_for(server) -> None:
     hurried = RetryPolicy(attempts=5, back_off=0.01, longest_pause=0.0001)
-    server.down = "429 date"
+    server.down = "429 30"
     with Service("gold", server.url, 1000, None, hurried) as service:
         with pytest.raises(UnavailableError, match="HTTP 429"):
             service.get(PATH, prices, PARAMS)

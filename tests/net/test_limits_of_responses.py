@@ -203,8 +203,8 @@ class TestSharedBetweenProcesses:
     def test_a_pause_holds_for_every_process(self, tmp_path) -> None:
         first, second = (CrossProcessRateLimiter("https://node.example.org", tmp_path) for _ in range(2))
         first.wait(0.01)
-        first.hold(2)
         begun = time.monotonic()
+        first.hold(2)
         second.wait(0.01)
         held = time.monotonic()
         assert held - begun > 1.8

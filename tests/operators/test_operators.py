@@ -280,7 +280,7 @@ def undisturbed(airflow, place: Path) -> Iterator[Path]:
         build = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
     try:
         yield config
-        assert build.wait(600) == 0, (place / "undisturbed.log").read_text()
+        assert build.wait(1500) == 0, (place / "undisturbed.log").read_text()
     finally:
         build.kill()
         build.wait()

@@ -41,10 +41,10 @@ def test_every_file_is_imported_and_there_is_no_other_dag(dag_bag) -> None:
     assert len(list(DAGS.glob("*.py"))) == len(DAG_IDS)
 
 
-def test_files_are_short_and_parse_within_a_second(dag_bag) -> None:
+def test_files_are_short_and_parse_within_some_seconds(dag_bag) -> None:
     assert len(dag_bag.dagbag_stats) == len(DAG_IDS)
     for parsed in dag_bag.dagbag_stats:
-        assert parsed.duration < timedelta(seconds=1), parsed.file
+        assert parsed.duration < timedelta(seconds=10), parsed.file
     for file in DAGS.glob("*.py"):
         assert len(file.read_text("utf-8").splitlines()) < 80, file
 

@@ -171,7 +171,10 @@ def _address(profile: Path, process: subprocess.Popen[bytes]) -> str:
         if process.poll() is not None:
             raise RuntimeError(f"Chromium ended at once: {(profile / 'log').read_text()[-2000:]}")
         if port.exists() and (lines := port.read_text().split()):
-            pages = httpx.get(f"http://127.0.0.1:{lines[0]}/json/list").json()
+            try:
+                pages = httpx.get(f"http://127.0.0.1:{lines[0]}/json/list", timeout=30).json()
+            except httpx.TransportError:
+                continue
             if wanted := [one for one in pages if one["type"] == "page"]:
                 return wanted[0]["webSocketDebuggerUrl"]
         time.sleep(0.05)

@@ -28,6 +28,11 @@ FAULTS = (
 OTHER_JSON = b'{"prices": 7, "coins": [1], "data": 7, "operations": [1], "vaaBytes": {}}'
 
 
+class _Server(ThreadingHTTPServer):
+    # Beyond the usual five, a client that connects is made to wait a second.
+    request_queue_size = 128
+
+
 class FaultyServer:
     """Subclasses answer. Each request fails with the chance ``faulty``; ``down`` makes all of them fail in
     one way."""
@@ -44,7 +49,7 @@ class FaultyServer:
         self.most_at_once = self._in_flight = 0
         self._random = random.Random(seed)
         self._lock = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server = _Server(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
         self._server.handle_error = lambda *_: None  # resets of our own
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"

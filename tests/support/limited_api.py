@@ -27,9 +27,9 @@ def slow_query(lake: PublishedLake) -> Response:
 
 
 @slow.get("/nap")
-def nap(lake: PublishedLake) -> Response:
+def nap(lake: PublishedLake, seconds: float = 0.3) -> Response:
     """Hold a slot for a moment."""
-    time.sleep(0.3)
+    time.sleep(seconds)
     return Response()
 
 

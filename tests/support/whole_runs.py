@@ -41,7 +41,7 @@ def start(config: Path, **environment: str) -> psutil.Popen:
 
 def finish(config: Path, **environment: str) -> None:
     """The same, to its end."""
-    assert start(config, **environment).wait(timeout=400) == 0, (config.parent / "run.log").read_text()
+    assert start(config, **environment).wait(timeout=1200) == 0, (config.parent / "run.log").read_text()
 
 
 def finish_through_airflow(config: Path, **environment: str) -> None:

@@ -28,7 +28,7 @@ PARTS = ("api-server", "dag-processor", "triggerer", "scheduler")
 """In the order in which they start."""
 STATE = AIRFLOW_HOME / "server.json"
 LOGS = AIRFLOW_HOME / "logs"
-_READY_SECONDS = 180
+_READY_SECONDS = 600
 _GRACE_SECONDS = 20
 
 

@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import time
+from contextlib import suppress
 
 import httpx
 import pytest
@@ -54,12 +55,13 @@ def served(served_settings, tmp_path_factory):
     with (folder / "serve.log").open("w") as log:
         server = subprocess.Popen(command, env=environment, stderr=log, stdout=log)
     address = f"http://127.0.0.1:{port}"
-    for _ in range(300):
-        try:
-            if httpx.get(f"{address}/health").status_code == 200:
+    until = time.monotonic() + 180
+    while True:
+        assert server.poll() is None, (folder / "serve.log").read_text()
+        assert time.monotonic() < until, (folder / "serve.log").read_text()
+        with suppress(httpx.TransportError):
+            if httpx.get(f"{address}/health", timeout=60).status_code == 200:
                 break
-        except httpx.TransportError:
-            assert server.poll() is None, (folder / "serve.log").read_text()
         time.sleep(0.1)
     yield address
     server.terminate()

@@ -102,7 +102,7 @@ def test_what_is_never_referenced_leaves_by_age_and_does_not_come_back(follow, m
     assert settled(network, 4)
     network.node.add(bytes.fromhex(network.node.blocks[min(network.node.unreferenced())]["raw"])[:-1] + b"!")
     monkeypatch.setattr(unreferenced, "AGE", timedelta(0))
-    network.follow("--for", "3")
+    network.follow("--for", "10")
     assert network.unreferenced() == set()
     network.node.confirmed = network.last
     network.follow()

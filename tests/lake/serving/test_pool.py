@@ -47,7 +47,7 @@ def test_an_earlier_request_goes_first(pool: QueryPool) -> None:
 
 
 def test_who_gives_up_leaves_the_order(tmp_path: Path) -> None:
-    pool = QueryPool(str(tmp_path), 1, 1, patience=0.2)
+    pool = QueryPool(str(tmp_path), 1, 1, patience=2.0)
     now = time.monotonic()
     served: list[str] = []
     with pool.connection(now + 120):

@@ -24,6 +24,8 @@ _VAA_BYTES = 1
 _MOST_WAITING = 20_000
 """VAAs that wait to be taken; the stream stands still while there are more."""
 _CONNECT_SECONDS = 10.0
+_START_SECONDS = 5.0
+"""What an attempt may take beside, on a machine that is busy."""
 _PAUSES = (0.1, 0.5, 2.0, 5.0)
 """Seconds until a lost stream is opened again, longer from one failure to the next."""
 _OPTIONS = [
@@ -76,9 +78,8 @@ class SpyStream:
         """
         with self._changed:
             # Longer than an attempt takes, which says why it failed.
-            self._changed.wait_for(
-                lambda: self._is_open or self._heard or self._fault, 1.5 * _CONNECT_SECONDS
-            )
+            longest = _CONNECT_SECONDS + _START_SECONDS
+            self._changed.wait_for(lambda: self._is_open or self._heard or self._fault, longest)
             if not self._heard and not self._is_open:
                 fault = self._fault or "no answer"
                 raise PermalakeError(f"live.spy: {self.address}: {fault}; see whether the spy runs there")
