@@ -168,25 +168,6 @@ def test_a_published_day_takes_the_place_of_its_head(world) -> None:
     assert_all(world, "wormhole")
 
 
-def test_what_contradicts_a_published_day_is_refused(world) -> None:
-    """Two bodies of one message, each signed, on two days: the head took the second for a message."""
-    key = "30:0000000000000000000000008d2de8d2f73f1f4cab472ac9a881c9b123c79627:0000000000499871"
-    chain, emitter, sequence = key.split(":")
-    claimed = f"{chain}/{emitter}/{int(sequence)}".encode()
-    first, second = (line for line in documents() if claimed in line[1])
-    come(world, [first])
-    world.publish(DAYS[0])
-    assert [row["row_key"] for row in world.rows("wormhole.message_publication")] == [key]
-    come(world, [line for line in documents() if line[0] == second[0]])
-    for _ in range(2):
-        world.follow()
-        rows = world.rows("wormhole.message_publication_with_live")
-        assert [row["provisional"] for row in rows if row["row_key"] == key] == [False]
-        refused = [row for row in world.live("quarantine") if row["reason"] == "conflicting_digest"]
-        assert DAYS[1] in {row["date"] for row in refused}
-        come(world, [second])
-
-
 def test_files_that_are_cut_replaced_or_packed_are_read_again(world) -> None:
     lines = documents()
     come(world, lines[:200])
