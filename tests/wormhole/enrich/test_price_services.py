@@ -192,10 +192,10 @@ def test_a_past_outside_the_plan_is_no_lack_of_quotes(tmp_path, monkeypatch) -> 
             lambda path, query: (401, TOO_FAR) if int(query["from"][0]) < T0 else plain(path, query),
         )
 
-        def answer(start, account="key"):
+        def answer(start, account="key", days=1):
             refusals = Refusals(server.url, account, tmp_path, lambda: T0 + 30 * DAY)
             service = CoinGecko(http, CHAINS, WINDOW, lambda: T0 + 30 * DAY, refusals)
-            (only,) = service.answers([Ask("gold", (start, start + DAY))])
+            (only,) = service.answers([Ask("gold", (start, start + days * DAY))])
             return only
 
         refused = answer(T0 - 2 * DAY)
@@ -207,6 +207,10 @@ def test_a_past_outside_the_plan_is_no_lack_of_quotes(tmp_path, monkeypatch) -> 
         assert answer(T0).quotes
         assert answer(T0 - 3 * DAY, account="a larger plan").forbidden
         assert len(server.calls) == 3
+        assert answer(T0 - 2 * DAY, days=3).quotes == [], "the day after it is outside, too"
+        part = answer(T0 - 2 * DAY, days=3)
+        assert part.forbidden
+        assert part.quotes, "what the plan has of a range"
 
 
 @pytest.mark.parametrize("batches", [True, False])
