@@ -248,14 +248,14 @@ def test_what_waits_too_long_is_turned_away_while_single_rows_are_answered(wareh
 def test_one_client_cannot_take_all_slots_but_on_the_loopback(warehouse) -> None:
     serve = {"concurrency": 8, "client_concurrency": 2, "trusted_proxies": ["127.0.0.1"]}
     with (
-        live_api(application(warehouse, **serve)) as url,
-        httpx.Client(base_url=url) as client,
+        live_api(application(warehouse, queue_seconds=30, **serve)) as url,
+        httpx.Client(base_url=url, timeout=60) as client,
         ThreadPoolExecutor(8) as pool,
     ):
 
         def statuses(address):
             headers = {"X-Forwarded-For": address}
-            answers = pool.map(lambda _: client.get("/shimmer/nap", headers=headers), range(8))
+            answers = pool.map(lambda _: client.get("/shimmer/nap?seconds=2", headers=headers), range(8))
             return [(one.status_code, one.headers.get("retry-after")) for one in answers]
 
         for address in ("192.0.2.7", "192.0.2.8"):
