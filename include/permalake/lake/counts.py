@@ -21,7 +21,7 @@ _EPOCH = date(1970, 1, 1)
 _FEW = 256
 """From so many files on, a table's manifests are pruned for each question."""
 _KEPT_FILES = 8
-"""Of a manifest with at most so many files, what it lists is kept."""
+"""The list of files of a manifest is kept in memory if it has at most so many."""
 
 
 def days_between(start: date, end: date) -> str:

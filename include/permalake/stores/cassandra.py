@@ -229,7 +229,7 @@ def _execute(connected: Session, statement: str, rows: Iterable[Sequence[Any]]) 
 
     given = list(rows)
     if given:
-        # Held until all is answered: to a server that has forgotten it the driver tells it again only then.
+        # A server may forget the statement. The driver can prepare it again only while it is held here.
         prepared = connected.prepare(statement)
         requests = [(request, None) for request in _requests(prepared, given)]
         execute_concurrent(connected, requests, concurrency=_BATCHES_IN_FLIGHT)

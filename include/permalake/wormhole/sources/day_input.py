@@ -121,6 +121,10 @@ class WormholeInput:
         return wormhole_source.fetch(self._settings, self._section, self._days, note_news)
 
     def _mark_late(self, source: str, days: Iterable[date]) -> None:
+        """Mark days stale: before their first new VAA is stored, and once all are.
+
+        Another run may have built a day in between, and thereby cleared the first mark.
+        """
         self._work.builds.mark_stale(NETWORK, days, f"{source}: late VAAs")
 
     def _mark_late_files(self) -> None:

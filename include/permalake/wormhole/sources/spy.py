@@ -25,7 +25,7 @@ _MOST_WAITING = 20_000
 """VAAs that wait to be taken; the stream stands still while there are more."""
 _CONNECT_SECONDS = 10.0
 _START_SECONDS = 5.0
-"""What an attempt may take beside, on a machine that is busy."""
+"""Time that a busy machine may take to start an attempt and to report its failure."""
 _PAUSES = (0.1, 0.5, 2.0, 5.0)
 """Seconds until a lost stream is opened again, longer from one failure to the next."""
 _OPTIONS = [
