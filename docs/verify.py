@@ -90,7 +90,8 @@ def entries(export: Path, size: int) -> list[bytes]:
 def encoded(values: pa.Array, kind: str) -> bytes:
     """Return presence and values of a column of one block, row by row: slow, and easy to compare."""
     rows = values.to_pylist()
-    out = [bytes(row is not None for row in rows)]
+    present = sum(1 << at for at, row in enumerate(rows) if row is not None)
+    out = [present.to_bytes((len(rows) + 7) // 8, "little")]
     if kind in ("string", "binary"):
         texts = [b"" if row is None else row.encode() if isinstance(row, str) else row for row in rows]
         out += [struct.pack("<I", len(text)) for text in texts] + texts

@@ -76,12 +76,12 @@ def test_a_block_has_the_bytes_that_the_specification_names() -> None:
     )
     expected = (
         struct.pack("<I", 2)
-        + b"\1\0"
+        + b"\1"
         + struct.pack("<qq", 1, 0)
-        + b"\1\0"
+        + b"\1"
         + struct.pack("<II", 2, 0)
         + "ä".encode()
-        + b"\1\1"
+        + b"\3"
         + struct.pack("<qq", 1, 1)
     )
     assert encode_block(rows, [("n", "int"), ("t", "string"), ("d", "date")]) == expected

@@ -50,7 +50,7 @@ class _Reader:
 
 
 def _value(reader: _Reader, kind: str, rows: int, row: int) -> Any:
-    is_there = reader.take(rows)[row] == 1
+    is_there = reader.take((rows + 7) // 8)[row // 8] >> row % 8 & 1
     if kind in ("string", "binary", "list<int>"):
         content = _varying(reader, rows, row, 8 if kind == "list<int>" else 1)
         if kind == "list<int>":

@@ -78,7 +78,7 @@ def _blocks(
 
 def _parts(values: pa.Array, kind: str, count: int) -> list[_Pieces]:
     """Return a column's presence, lengths where values vary in length, and values, each of all blocks."""
-    present = _even(_presence(values), count)
+    present = _presence(values, count)
     if kind in ("string", "binary"):
         content = _filled(values.cast(pa.binary()), b"")
         return [present, *_varying(content, memoryview(content.buffers()[2] or b""), 1, count)]
@@ -112,11 +112,14 @@ def _even(values: Any, count: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
     return np.frombuffer(values, np.uint8).reshape(count, -1)
 
 
-def _presence(values: pa.Array) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """Return of each row 1 where it has a value, 0 for null."""
+def _presence(values: pa.Array, count: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """Return of each block a bit for each row, the lowest first: set where the row has a value."""
+    size = len(values) // count
     if not values.null_count:
-        return np.ones(len(values), np.uint8)
-    return np.ascontiguousarray(pc.is_valid(values).to_numpy(zero_copy_only=False), np.uint8)
+        every = np.packbits(np.ones(size, np.uint8), bitorder="little")
+        return np.broadcast_to(every, (count, len(every)))
+    is_there = pc.is_valid(values).to_numpy(zero_copy_only=False).reshape(count, size)
+    return np.packbits(is_there, axis=1, bitorder="little")
 
 
 def _integers(values: pa.Array) -> pa.Array:
