@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -17,7 +18,7 @@ from permalake.pipeline.fingerprint import fingerprint
 from permalake.pipeline.request import BuildRequest
 from permalake.pipeline.workspace import Workspace
 from permalake.spark.submit import Submission, SubmitEnd
-from support.lakes import DAY1, NETWORK, OpenLake, pass_audit, stage_day
+from support.lakes import DAY1, DAY2, DAY3, NETWORK, OpenLake, messages, pass_audit, put, stage_day
 
 INGEST, ANALYTICS, AUDIT = IOTA.steps[:3]
 REQUEST = BuildRequest(IOTA, NETWORK, DAY1, DAY1, "run", dag_run="run")
@@ -174,6 +175,31 @@ def test_a_run_goes_on_with_the_staging_of_an_earlier_one(work) -> None:
 def test_a_later_step_without_a_staging_is_refused(work) -> None:
     result = execute(work, replace(REQUEST, only=AUDIT.name), AUDIT, Submits()).result
     assert "has not been built; run it without --only" in str(result.reason)
+
+
+def test_a_later_step_is_refused_where_a_day_of_the_range_failed_or_was_never_built(work) -> None:
+    lake = OpenLake(work.settings)
+    attempt = lake.begin(NETWORK, DAY1, DAY3, "range")
+    stage_day(work.settings, attempt, DAY1, 1, 5)
+    put(work.settings, attempt, "messages", messages(DAY1, 1, 5) + messages(DAY2, 2, 5))
+    pinned = attempt.pin()
+    pinned.verdict(DAY1, True)
+    pinned.verdict(DAY2, False, ["roots"])
+    assert lake.builds.publish(pinned).withheld.keys() == {DAY2}
+    lake.leave()
+
+    def refusal(first, last):
+        request = replace(REQUEST, start=first, end=last, only=AUDIT.name, run_id="later", dag_run="later")
+        result = execute(work, request, AUDIT, Submits()).result
+        work.builds.release("later")
+        return str(result.reason)
+
+    after = DAY3 + timedelta(1)
+    for last, named in ((DAY2, f"{DAY2}"), (DAY3, f"{DAY2}"), (after, f"{DAY2}, {after}")):
+        assert refusal(DAY1, last).startswith(f"{NETWORK} {named} has not been built; run it without --only")
+    assert (DAY2, "audit failed: roots") in {(day.date, day.error) for day in work.reader.status(NETWORK)}
+    # A day without rows is published like any other.
+    assert "has not been built" not in refusal(DAY3, DAY3)
 
 
 def test_errors_keep_whether_another_try_helps() -> None:

@@ -1,4 +1,4 @@
-"""Days that need no build: published from the very input of now."""
+"""Days that need no build, published from the very input of now; and days that still need one."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ import json
 from datetime import date
 from typing import Any
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import ColumnElement, Connection, Row, and_, select
 
+from permalake.intervals import dates
+from permalake.lake.database import Database
 from permalake.lake.state import days, publications
+
+_FAILED = days.c.refused.is_not(None) | (days.c.audited == "failed")
 
 
 def is_unchanged(connection: Connection, network: str, start: date, end: date, fingerprint: str) -> bool:
@@ -16,14 +20,8 @@ def is_unchanged(connection: Connection, network: str, start: date, end: date, f
 
     Days that are refused, failed or stale since, or that their last publication withheld, count as changed.
     """
-    troubled = connection.execute(
-        select(days.c.date).where(
-            days.c.network == network,
-            days.c.date.between(start, end),
-            days.c.refused.is_not(None) | (days.c.audited == "failed") | days.c.stale_reason.is_not(None),
-        )
-    ).first()
-    if troubled:
+    troubled = _FAILED | days.c.stale_reason.is_not(None)
+    if connection.execute(select(days.c.date).where(_within(network, start, end), troubled)).first():
         return False
     open_ranges = [(start.toordinal(), end.toordinal())]
     for row in _latest_first(connection, network, start, end):
@@ -35,6 +33,25 @@ def is_unchanged(connection: Connection, network: str, start: date, end: date, f
             return False
         open_ranges = rest
     return not open_ranges
+
+
+def not_built(database: Database, network: str, start: date, end: date) -> list[date]:
+    """Return the days of start..end that were never published, or failed when they were built last."""
+    here = _within(network, start, end)
+    is_published = days.c.published_at.is_not(None)
+    with database.read() as connection:
+        failed = set(connection.execute(select(days.c.date).where(here, _FAILED)).scalars())
+        published = set(connection.execute(select(days.c.date).where(here, is_published)).scalars())
+        latest_first = _latest_first(connection, network, start, end)
+    left = set(dates(start, end)) - failed - published
+    for row in latest_first:  # days without rows have no state of their own
+        failed |= left & set(map(date.fromisoformat, json.loads(row.withheld or "{}")))
+        left = {day for day in left if not row.start <= day <= row.end}
+    return sorted(failed | left)
+
+
+def _within(network: str, start: date, end: date) -> ColumnElement[bool]:
+    return and_(days.c.network == network, days.c.date.between(start, end))
 
 
 def _latest_first(connection: Connection, network: str, start: date, end: date) -> list[Row[Any]]:

@@ -7,6 +7,9 @@ from dataclasses import replace
 
 from permalake.contracts.steps import PUBLISH
 from permalake.errors import PermalakeError
+from permalake.intervals import ranges
+from permalake.lake.leases import format_range
+from permalake.lake.unchanged import not_built
 from permalake.pipeline.fingerprint import fingerprint
 from permalake.pipeline.jobs import StepArguments
 from permalake.pipeline.request import BuildRequest
@@ -76,7 +79,8 @@ def continued(work: Workspace, request: BuildRequest, say: Callable[[str], None]
     """Return the request on the staging that it goes on with.
 
     That is what the last run over these days staged if its audit failed or never ended, else a new attempt
-    as of what is published. :class:`PermalakeError` when these days have never been built.
+    as of what is published. :class:`PermalakeError` when a day was never built, or failed as part of a range:
+    nothing of it is left to go on with.
     """
     hold(work, request, say)
     if unfinished := work.builds.unfinished(request.network, request.start, request.end):
@@ -84,8 +88,11 @@ def continued(work: Workspace, request: BuildRequest, say: Callable[[str], None]
         request = replace(request, run_id=unfinished)
         hold(work, request, say)
         return request
-    days = work.reader.status(request.network)
-    if not any(day.published and request.start <= day.date <= request.end for day in days):
-        raise PermalakeError(f"{request.network} {request.days} has not been built; run it without --only")
+    if missing := not_built(work.database, request.network, request.start, request.end):
+        days = ", ".join(format_range(*span) for span in ranges(missing))
+        raise PermalakeError(
+            f"{request.network} {days} has not been built; run it without --only. "
+            "A day that failed within a range counts as not built"
+        )
     with work.builds.begin(request.network, request.start, request.end, request.run_id):
         return request
