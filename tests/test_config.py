@@ -57,6 +57,24 @@ def test_environment_overrides_any_key(toml, monkeypatch) -> None:
     assert settings.chains[2].rpc_url.get_secret_value() == "http://127.0.0.1:8545"
 
 
+@pytest.mark.parametrize("variable", ["ALERTS__MAIL_TO", "CASSANDRA__CONTACT_POINTS", "LAKE"])
+def test_a_variable_that_is_not_json_is_named(toml, monkeypatch, variable) -> None:
+    monkeypatch.setenv(f"PERMALAKE_{variable}", "ops@example.org")
+    with pytest.raises(ConfigError, match=f"^PERMALAKE_{variable}: not JSON; write a list as "):
+        load_settings(toml(NETWORK))
+
+
+def test_a_file_that_cannot_be_read_is_named(toml, monkeypatch) -> None:
+    file = toml(NETWORK)
+
+    def refused(*_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("pathlib.Path.read_text", refused)
+    with pytest.raises(ConfigError, match=r"permalake\.toml: cannot be read: Permission denied$"):
+        load_settings(file)
+
+
 def test_config_variable_names_the_file(toml, monkeypatch) -> None:
     monkeypatch.setenv("PERMALAKE_CONFIG", str(toml(NETWORK)))
     assert load_settings().namespaces == ("shimmer",)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError, model_validator
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
 
 from permalake.config.alerts import AlertsSettings
 from permalake.config.lake import LakeSettings
@@ -144,6 +144,8 @@ def load_settings(path: str | os.PathLike[str] | None = None) -> Settings:
     if file:
         try:
             values = tomllib.loads(file.read_text("utf-8"))
+        except OSError as error:
+            raise ConfigError(f"{file}: cannot be read: {error.strerror}") from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise ConfigError(f"{file}: not valid TOML: {error}") from None
         _refuse_secrets(values, file)
@@ -153,6 +155,8 @@ def load_settings(path: str | os.PathLike[str] | None = None) -> Settings:
         return Settings(**values)
     except ValidationError as error:
         raise ConfigError(_first_fault(error)) from None
+    except SettingsError as error:
+        raise ConfigError(_not_json(error)) from None
 
 
 def _refuse_unknown_variables() -> None:
@@ -209,6 +213,15 @@ def _anchor_exports(section: Any, folder: Path) -> None:
     section["url"] = anchored(section.get("url"))
     if isinstance(section.get("fallback"), list):
         section["fallback"] = [anchored(url) for url in section["fallback"]]
+
+
+def _not_json(error: SettingsError) -> str:
+    """Name the variable that holds a list or a section and is not written as JSON."""
+    prefix = str(Settings.model_config["env_prefix"])
+    text = getattr(error.__cause__, "doc", None)
+    ours = (name for name, value in os.environ.items() if name.upper().startswith(prefix) and value == text)
+    variable = next(ours, f"a variable {prefix}…")
+    return f'{variable}: not JSON; write a list as ["a", "b"], a section as {{"key": "value"}}'
 
 
 def _first_fault(error: ValidationError) -> str:
