@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import date
+from pathlib import Path
 
 import pytest
 
@@ -35,3 +36,21 @@ def test_the_raw_results_are_listed_as_files(page) -> None:
     listed = {target.relative_to(results.parent).as_posix() for target in links(results)}
     assert listed >= {f"messages/{DAY}_{DAY}.json", f"tags/{DAY}_{DAY}.json"}
     assert all(target.is_file() for target in links(results))
+
+
+def test_an_audit_that_somebody_removes_meanwhile_is_left_out(page, monkeypatch) -> None:
+    gone = page.parent.parent / "gone" / "summary.json"
+    gone.parent.mkdir()
+    gone.write_text("{}")
+    read = Path.read_text
+
+    def removed(file, *encoding):
+        if file == gone:
+            raise FileNotFoundError(file)
+        return read(file, *encoding)
+
+    monkeypatch.setattr(Path, "read_text", removed)
+    docs.remove([])
+    index = read(docs.root() / "index.html")
+    assert "attempt/index.html" in index
+    assert "gone" not in index

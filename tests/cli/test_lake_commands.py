@@ -12,11 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from permalake.cli import main as front
-from permalake.cli.quarantine import _ranges
 from permalake.cli.render import write
 from permalake.config import load_settings
 from permalake.contracts import QUARANTINE
 from permalake.contracts.steps import StepResult
+from permalake.errors import PermalakeError
 from permalake.lake.catalog import open_catalog
 from permalake.lake.identity import open_database
 from permalake.lake.step_ledger import StepLedger
@@ -256,10 +256,26 @@ def test_the_quarantine_is_listed_filtered_and_shown(permalake) -> None:
     assert (row["raw"], row["reason"]) == ("03ff", "bad_signature")
 
 
-def test_neighbouring_days_are_tried_again_as_one_range() -> None:
-    assert _ranges([DAY1]) == [(DAY1, DAY1)]
-    assert _ranges([DAY1, DAY2, DAY3]) == [(DAY1, DAY3)]
-    assert _ranges([DAY1, DAY3]) == [(DAY1, DAY1), (DAY3, DAY3)]
+def test_a_range_that_is_still_broken_does_not_keep_others_from_being_tried_again(
+    permalake, monkeypatch
+) -> None:
+    tried = []
+
+    def run_range(_settings, network, start, end, **_):
+        tried.append((network, start, end))
+        if start == DAY1:
+            raise PermalakeError("blocks.jsonl:1 is still malformed")
+
+    days = [DAY1, DAY2, DAY3 + timedelta(1)]
+    monkeypatch.setattr("permalake.local.run.run_range", run_range)
+    monkeypatch.setattr("permalake.lake.reader.Reader.days_with_rejected", lambda *_: days)
+    code, _, err = permalake("quarantine", "retry", "--network", "shimmer")
+    assert tried == [("shimmer", DAY1, DAY2), ("shimmer", days[2], days[2])]
+    assert code == 1
+    assert err.splitlines() == [
+        "permalake: blocks.jsonl:1 is still malformed",
+        f"permalake: shimmer: {DAY1}..{DAY2} not built; the reasons stand above",
+    ]
 
 
 def test_nothing_to_try_again(permalake) -> None:

@@ -107,10 +107,22 @@ def test_an_audit_alert_names_the_expectation_and_links_to_its_docs(config, monk
     ledger = StepLedger(open_database(load_settings()))
     key = ledger.start("shimmer", "stage", "audit", (DAY, DAY), dag_run="scheduled__1")
     ledger.finish(key, StepResult("invalid", reason=line, retryable=False, docs=str(page)))
-    alert = alerts.describe(CONTEXT | {"exception": AirflowException("whatever the task raised")})
+    alert = alerts.describe(CONTEXT | {"exception": AirflowException(f"{line}; docs: {page}")})
     assert alert["reason"] == line
     assert alert["docs"].endswith("/permalake/audit/shimmer/stage_1/index.html")
     assert alert["runbook"] == "docs/runbooks/reasons.md#audit_failed"
+
+
+def test_a_try_that_fails_before_its_step_begins_does_not_tell_what_an_earlier_one_met(
+    config, monkeypatch
+) -> None:
+    monkeypatch.setenv("PERMALAKE_CONFIG", str(config))
+    ledger = StepLedger(open_database(load_settings()))
+    key = ledger.start("shimmer", "stage", "audit", (DAY, DAY), dag_run="scheduled__1")
+    ledger.finish(key, StepResult("invalid", reason="audit failed", retryable=False, docs="page"))
+    busy = "shimmer 2022-09-28 is being built by run other"
+    alert = alerts.describe(CONTEXT | {"exception": AirflowException(busy)})
+    assert (alert["reason"], alert["docs"]) == (busy, "")
 
 
 def test_mail_gets_the_same_facts(config, mailbox, monkeypatch) -> None:

@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import groupby
@@ -74,11 +75,12 @@ def write(report: AuditReport, target: Path, *, title: str, run_id: str) -> Path
 
 def outdated(keep: Collection[str], before: datetime) -> list[Path]:
     """Return the folders of audits written before a moment, except those of attempts in ``keep``."""
-    return [
-        file.parent
-        for file in sorted(root().glob(f"*/*/{_SUMMARY}"))
-        if file.parent.name not in keep and file.stat().st_mtime < before.timestamp()
-    ]
+    old = []
+    for file in sorted(root().glob(f"*/*/{_SUMMARY}")):
+        with suppress(FileNotFoundError):  # somebody else removes audits, too
+            if file.parent.name not in keep and file.stat().st_mtime < before.timestamp():
+                old.append(file.parent)
+    return old
 
 
 def remove(folders: Iterable[Path]) -> None:
@@ -90,10 +92,11 @@ def remove(folders: Iterable[Path]) -> None:
 
 def _audits() -> list[dict[str, Any]]:
     """Return the summaries of all audits, newest first."""
-    audits = [
-        json.loads(file.read_text("utf-8")) | {"page": f"{file.parent.relative_to(root())}/index.html"}
-        for file in root().glob(f"*/*/{_SUMMARY}")
-    ]
+    audits = []
+    for file in root().glob(f"*/*/{_SUMMARY}"):
+        with suppress(FileNotFoundError):  # removed since
+            page = f"{file.parent.relative_to(root())}/index.html"
+            audits.append(json.loads(file.read_text("utf-8")) | {"page": page})
     return sorted(audits, key=lambda audit: str(audit["judged_at"]), reverse=True)[:_LISTED]
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from datetime import date, timedelta
-from itertools import pairwise
+from datetime import date
 from typing import Annotated
 
 import pyarrow as pa
@@ -15,6 +14,7 @@ from permalake.cli.reasons import explain
 from permalake.cli.render import plain, write
 from permalake.config import Settings, load_settings
 from permalake.errors import ConfigError, PermalakeError
+from permalake.intervals import ranges
 
 app = typer.Typer(
     add_completion=False,
@@ -96,11 +96,12 @@ def retry(
     if network not in settings.namespaces:
         configured = ", ".join(settings.namespaces) or "none"
         raise ConfigError(f"network {network}: not configured (configured: {configured})")
-    raise typer.Exit(_retry(settings, network, _day(day), config))
+    _retry(settings, network, _day(day), config)
 
 
-def _retry(settings: Settings, network: str, day: date | None, config: str | None) -> int:
+def _retry(settings: Settings, network: str, day: date | None, config: str | None) -> None:
     from permalake.domains import open_reader
+    from permalake.lake.leases import format_range
     from permalake.local.run import run_range
 
     days = [
@@ -110,21 +111,18 @@ def _retry(settings: Settings, network: str, day: date | None, config: str | Non
     ]
     if not days:
         sys.stdout.write(f"{network}{f' {day}' if day else ''}: nothing in quarantine\n")
-        return 0
-    codes = [
-        run_range(settings, network, start, end, force=True, config=config) for start, end in _ranges(days)
-    ]
+        return
+    failed = []
+    for start, end in ranges(days):  # a range costs as many submits as a day
+        try:
+            run_range(settings, network, start, end, force=True, config=config)
+        except PermalakeError as error:
+            sys.stderr.write(f"permalake: {error}\n")
+            failed.append(format_range(start, end))
     left = open_reader(settings).rejected(network, day, columns=_LISTED[1:]).num_rows
     sys.stdout.write(f"{network}: {left} rejected {'input' if left == 1 else 'inputs'} left in quarantine\n")
-    return max(codes)
-
-
-def _ranges(days: list[date]) -> list[tuple[date, date]]:
-    """Return sorted days as ranges of neighbours, because a range costs as many submits as a day."""
-    gaps = [(before, after) for before, after in pairwise(days) if after - before > timedelta(days=1)]
-    starts = [days[0], *(after for _, after in gaps)]
-    ends = [*(before for before, _ in gaps), days[-1]]
-    return list(zip(starts, ends, strict=True))
+    if failed:
+        raise PermalakeError(f"{network}: {', '.join(failed)} not built; the reasons stand above")
 
 
 def _day(text: str | None) -> date | None:

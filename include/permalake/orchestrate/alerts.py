@@ -41,6 +41,8 @@ def describe(context: Any) -> Alert:
     network = str(given.get("network") or _network(str(instance.dag_id)) or "")
     recorded = _recorded(network, str(instance.run_id), str(instance.task_id))
     raised = (str(context.get("exception") or "").splitlines() or [""])[0]
+    if recorded and raised and raised != recorded.failure:
+        recorded = None  # an earlier try's: this one failed before it began its step
     facts = {
         "event": "failed",
         "dag": str(instance.dag_id),
