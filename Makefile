@@ -76,6 +76,7 @@ lock: install ## write requirements.txt again, with the newest versions that fit
 	@$(VENV)/bin/uv pip compile $(LOCKED) --upgrade --quiet
 
 clean: down ## remove environment, jars, lake and logs
+	@if [ -x $(VENV)/bin/permalake ]; then $(VENV)/bin/permalake services down; fi
 	rm -rf $(VENV) $(HOME_FOLDER)
 
 # Java is asked for first: the rest takes a minute and would be in vain without it.

@@ -5,6 +5,9 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 
+import pytest
+
+from permalake.errors import PermalakeError
 from permalake.local import airflow_env, airflow_metadata
 from permalake.pipeline.domain import POOL
 
@@ -21,6 +24,8 @@ def test_it_is_made_once_and_an_older_one_is_migrated_with_what_it_holds(monkeyp
     assert airflow_metadata.database().stat().st_ino == made
     for marker in file.parent.glob("migrated-*"):  # As an earlier version of Airflow leaves it.
         marker.unlink()
+    with pytest.raises(PermalakeError, match="stop it first: make down"):
+        airflow_metadata.database(is_in_use=True)
     assert airflow_metadata.database().stat().st_ino != made
     with closing(sqlite3.connect(file)) as connection:
         assert connection.execute("select slots from slot_pool where pool = ?", (POOL,)).fetchall() == [(5,)]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import socket
+
 import httpx
 import pytest
 
-from permalake.errors import PermalakeError
-from permalake.local import api_server
-from permalake.local.services.daemon import free_port
+from permalake.config import load_settings
+from permalake.errors import ConfigError, PermalakeError
+from permalake.local import api_server, config_of_make
+from permalake.local.services.daemon import LOOPBACK, free_port
 from support import lakes
 
 
@@ -35,3 +38,18 @@ def test_it_answers_until_it_is_stopped(environment, tmp_path) -> None:
 def test_without_a_lake_the_error_names_the_log(environment) -> None:
     with pytest.raises(PermalakeError, match=r"serve ended at once; see .*serve\.log"):
         api_server.up(environment)
+
+
+def test_a_taken_port_is_named_with_the_setting_that_chooses_another(environment) -> None:
+    port = load_settings(config_of_make()).serve.port
+    with socket.socket() as taken:
+        taken.bind((LOOPBACK, port))
+        taken.listen()
+        with pytest.raises(PermalakeError, match=rf"port {port} is in use.*PERMALAKE_SERVE__PORT"):
+            api_server.up(environment)
+
+
+def test_it_serves_the_lake_that_the_variable_names(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("PERMALAKE_CONFIG", str(tmp_path / "other.toml"))
+    with pytest.raises(ConfigError, match=r"other\.toml: no such configuration file"):
+        api_server.up(tmp_path / "serve")

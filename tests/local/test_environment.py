@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from permalake.local import airflow_env, airflow_secrets
+from permalake.errors import PermalakeError
+from permalake.local import airflow_env, airflow_secrets, airflow_server
 from permalake.paths import DAGS
 from permalake.spark import submit
 
@@ -73,3 +74,10 @@ def test_secrets_are_made_once_and_are_nobody_elses(home, monkeypatch) -> None:
         assert file.stat().st_mode & 0o077 == 0
     monkeypatch.setenv("AIRFLOW__CORE__FERNET_KEY", "mine")
     assert airflow_secrets.environment(home)["AIRFLOW__CORE__FERNET_KEY"] == "mine"
+
+
+@pytest.mark.parametrize("number", ["0", "65534", "70000", "-1", "eighty", "²"])
+def test_a_port_that_is_none_is_named(monkeypatch, number) -> None:
+    monkeypatch.setenv("PERMALAKE_PORT", number)
+    with pytest.raises(PermalakeError, match=f"PERMALAKE_PORT {number}: not a port"):
+        airflow_server.port()

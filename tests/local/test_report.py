@@ -6,11 +6,13 @@ from datetime import date
 
 import pytest
 
+from permalake.config import load_settings
 from permalake.contracts.steps import StepResult
 from permalake.lake import DayStatus
 from permalake.lake.step_ledger import StepKey, StepRow
 from permalake.local import demo
 from permalake.local.report import RunReport
+from permalake.paths import ROOT
 
 DAY = date(2022, 9, 28)
 
@@ -127,3 +129,12 @@ def test_the_demo_tells_real_and_made_up_days_apart() -> None:
     )
     (title,) = demo._network("shimmer", published[1:2])
     assert title == "shimmer: 1 day published, 0 rows"
+
+
+def test_only_what_is_configured_of_the_sample_is_built(tmp_path) -> None:
+    everything = load_settings(ROOT / "permalake.toml")
+    assert [network for network, _, _ in demo.bundled(everything)] == ["shimmer", "synthetic", "wormhole"]
+    file = tmp_path / "permalake.toml"
+    sample = f'protocol = "stardust"\nbech32_hrp = "smr"\npath = "{ROOT}/include/sample/shimmer"\n'
+    file.write_text(f'[networks.shimmer]\n{sample}[wormhole]\nsource = "wormholescan"\n')
+    assert [network for network, _, _ in demo.bundled(load_settings(file))] == ["shimmer"]

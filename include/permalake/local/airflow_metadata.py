@@ -27,10 +27,13 @@ if Pool.get_pool(sys.argv[1]) is None:
 """
 
 
-def database() -> Path:
+def database(*, is_in_use: bool = False) -> Path:
     """Return the database of ``make up`` and ``make demo``, which this version of Airflow can read.
 
     One of an earlier version is migrated; that takes ten seconds, as making one does.
+
+    Raises:
+        PermalakeError: if it is to be migrated and ``is_in_use``, or cannot be made.
     """
     AIRFLOW_HOME.mkdir(parents=True, exist_ok=True)
     file = AIRFLOW_HOME / "airflow.db"
@@ -38,6 +41,8 @@ def database() -> Path:
     with (AIRFLOW_HOME / "airflow.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (file.exists() and migrated.exists()):
+            if is_in_use:
+                raise PermalakeError("another version of Airflow is running; stop it first: make down")
             _migrate(file)
             migrated.touch()
     return file

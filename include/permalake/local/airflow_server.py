@@ -17,7 +17,7 @@ import httpx
 import psutil
 
 from permalake.errors import PermalakeError
-from permalake.local import airflow_metadata, airflow_secrets
+from permalake.local import airflow_metadata, airflow_secrets, config_of_make
 from permalake.local.airflow_env import AIRFLOW_HOME, airflow_environment
 from permalake.local.services.daemon import free_port
 from permalake.paths import DAGS, ROOT
@@ -28,6 +28,8 @@ PARTS = ("api-server", "dag-processor", "triggerer", "scheduler")
 """In the order in which they start."""
 STATE = AIRFLOW_HOME / "server.json"
 LOGS = AIRFLOW_HOME / "logs"
+_LAST_PORT = 65_533
+"""The two after it serve logs."""
 _READY_SECONDS = 600
 _GRACE_SECONDS = 20
 
@@ -35,14 +37,14 @@ _GRACE_SECONDS = 20
 def port() -> int:
     """``PERMALAKE_PORT``, or Airflow's own 8080."""
     value = os.environ.get("PERMALAKE_PORT", "8080")
-    if not value.isdigit():
+    if not (value.isdecimal() and 1 <= int(value) <= _LAST_PORT):
         raise PermalakeError(f"PERMALAKE_PORT {value}: not a port; use a number, for example 8081")
     return int(value)
 
 
 def server_environment(address: str, number: int) -> dict[str, str]:
     """Return the environment that all parts of the server share."""
-    database = airflow_metadata.database()
+    database = airflow_metadata.database(is_in_use=bool(_running()))
     variables = {
         "AIRFLOW__API__HOST": "127.0.0.1",
         "AIRFLOW__API__PORT": str(number),
@@ -52,9 +54,8 @@ def server_environment(address: str, number: int) -> dict[str, str]:
         "AIRFLOW__LOGGING__WORKER_LOG_SERVER_PORT": str(number + 1),
         "AIRFLOW__LOGGING__TRIGGER_LOG_SERVER_PORT": str(number + 2),
     }
-    config = None if "PERMALAKE_CONFIG" in os.environ else ROOT / "permalake.toml"
     return {
-        **airflow_environment(database=database, config=config),
+        **airflow_environment(database=database, config=config_of_make()),
         **airflow_secrets.environment(AIRFLOW_HOME),
         **variables,
     }
@@ -82,7 +83,9 @@ def up() -> str:
                 raise
         process = processes[part] = _start(part, environment, start_new_session=True)
         state[part] = {"group": process.pid, "start": start_of(psutil.Process(process.pid))}
-        STATE.write_text(json.dumps({"address": address, "parts": state}))
+        draft = STATE.with_suffix(".new")
+        draft.write_text(json.dumps({"address": address, "parts": state}))
+        draft.replace(STATE)
     _wait_until_well(address)
     return address
 

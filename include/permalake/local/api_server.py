@@ -9,11 +9,13 @@ import httpx
 
 from permalake.config import load_settings
 from permalake.errors import PermalakeError
+from permalake.local import config_of_make
 from permalake.local.services.daemon import Daemon
-from permalake.paths import HOME, ROOT
+from permalake.paths import HOME
 from permalake.spark.submit import bin_folder
 
 _READY_SECONDS = 120
+_THIS_MACHINE = ("127.0.0.1", "0.0.0.0", "::", "::1", "localhost")  # noqa: S104 - compared alone
 
 
 def up(folder: Path = HOME / "serve") -> str:
@@ -22,11 +24,13 @@ def up(folder: Path = HOME / "serve") -> str:
     Raises:
         PermalakeError: if it does not answer in time; the message names its log.
     """
-    settings = load_settings(ROOT / "permalake.toml").serve
-    server = Daemon("serve", folder)
-    address = f"http://localhost:{settings.port}"
+    config = config_of_make()
+    settings = load_settings(config).serve
+    server = Daemon("serve", folder, "PERMALAKE_SERVE__PORT")
+    host = "localhost" if settings.host in _THIS_MACHINE else settings.host
+    address = f"http://{host}:{settings.port}"
     if server.record() is None:
-        command = [str(bin_folder() / "permalake"), "serve", "--config", str(ROOT / "permalake.toml")]
+        command = [str(bin_folder() / "permalake"), "serve", "--config", str(config)]
         server.start(command, settings.port, lambda: _answers(address), _READY_SECONDS)
     return address
 

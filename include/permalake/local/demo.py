@@ -12,10 +12,12 @@ from permalake.domains import domain_of, open_reader, table_of
 from permalake.errors import PermalakeError
 from permalake.lake import DayStatus, Reader
 from permalake.lake.identity import open_database
+from permalake.local import config_of_make
 from permalake.local.dag_runs import run_dags
 from permalake.local.report import RunReport
 from permalake.local.run import LOGS, has_nothing_to_do, request_of, title
-from permalake.paths import HOME, ROOT
+from permalake.paths import HOME
+from permalake.paths import SAMPLE as BUNDLED
 from permalake.pipeline.workspace import Workspace
 from permalake.transparency.keys import create_key, signing_key
 from permalake.transparency.report import report
@@ -23,7 +25,6 @@ from permalake.transparency.signing import signed_lake
 from permalake.transparency.verify import Checked, verify
 from permalake.web.synthetic import spans_of
 
-CONFIG = ROOT / "permalake.toml"
 SAMPLE = (
     ("shimmer", date(2022, 9, 28), date(2022, 9, 28)),
     # Three weeks that never were: all days of a network of their own.
@@ -37,12 +38,24 @@ SYNTHETIC = (date(2100, 1, 1), date(2100, 1, 2))
 """Days of Wormhole that hold made-up messages (``docs/adr/0017-synthetic-days-in-the-demo.md``)."""
 
 
+def bundled(settings: Settings) -> list[tuple[str, date, date]]:
+    """Return what a configuration takes from the bundled sample: networks with their first and last day."""
+    paths = {name: section.path for name, section in settings.networks.items()}
+    if settings.wormhole:
+        paths["wormhole"] = settings.wormhole.path
+    return [span for span in SAMPLE if (path := paths.get(span[0])) and path.is_relative_to(BUNDLED)]
+
+
 def demo(settings: Settings) -> None:
-    """Build the sample through Airflow; days that are published and unchanged are left alone."""
-    if signing_key() is None:
+    """Build the sample through Airflow, as far as it is configured.
+
+    Days that are published and unchanged are left alone.
+    """
+    chosen = bundled(settings)
+    if chosen and signing_key() is None:
         create_key(DEMO_LOG)
     runs = []
-    for network, start, end in SAMPLE:
+    for network, start, end in chosen:
         work = Workspace.open(settings, domain_of(network), network)
         request = request_of(work, start, end)
         if has_nothing_to_do(work, request):
@@ -50,14 +63,14 @@ def demo(settings: Settings) -> None:
         else:
             runs.append((work, request))
     if runs:
-        run_dags(runs, CONFIG)
+        run_dags(runs, config_of_make())
 
 
 def summary(settings: Settings) -> str:
     """Return what the lake holds of the sample, and where to look next."""
     reader = open_reader(settings)
     lines = []
-    for network, _, _ in SAMPLE:
+    for network, _, _ in bundled(settings):
         days = reader.status(network)
         lines += ["", *_network(network, days), *_quarantined(reader, network, days)]
         if network == "synthetic" and days:
@@ -169,9 +182,15 @@ def _count(number: int, noun: str) -> str:
 
 if __name__ == "__main__":
     try:
-        configured = load_settings(CONFIG)
+        configured = load_settings(config_of_make())
+        is_quiet = "--quiet" in sys.argv
+        if not (is_quiet or bundled(configured)):
+            raise PermalakeError(
+                f"{config_of_make()}: names no folder of the bundled sample ({BUNDLED}); "
+                "permalake run builds other days"
+            )
         demo(configured)
-        if "--quiet" not in sys.argv:
+        if not is_quiet:
             sys.stdout.write(summary(configured))
     except PermalakeError as error:
         sys.exit(f"permalake: {error}")

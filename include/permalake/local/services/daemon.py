@@ -27,11 +27,12 @@ class Daemon:
     """A named server whose pid file and log lie in ``folder``.
 
     The pid file holds the process's start time too, so that a number that the system has given to another
-    process since is never taken for ours.
+    process since is never taken for ours. ``port_from`` names what chooses the port; by default an option.
     """
 
     name: str
     folder: Path
+    port_from: str = ""
 
     @property
     def log(self) -> Path:
@@ -68,7 +69,8 @@ class Daemon:
                 names the log.
         """
         if not free(port):
-            raise PermalakeError(f"port {port} is in use; give {self.name} another (--{self.name}-port)")
+            option = self.port_from or f"--{self.name}-port"
+            raise PermalakeError(f"port {port} is in use; give {self.name} another ({option})")
         self.folder.mkdir(parents=True, exist_ok=True)
         with self.log.open("ab") as log:
             process = subprocess.Popen(
