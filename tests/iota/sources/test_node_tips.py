@@ -63,7 +63,9 @@ def test_what_is_held_or_passed_is_not_asked_for_again(node) -> None:
     assert {path.rsplit("/", 1)[-1] for path in node.counts} == {"tips"}
 
 
-@pytest.mark.parametrize("node", PROTOCOLS, indirect=True)
+@pytest.mark.parametrize(
+    "node", ["stardust", pytest.param("chrysalis", marks=pytest.mark.long)], indirect=True
+)
 def test_a_node_that_misbehaves_delays_walks_and_does_not_end_them(node) -> None:
     node.faulty, node.slow = 0.3, 0.4
     assert walked(node, 40) == raw_of(node)

@@ -18,6 +18,7 @@ from permalake.iota.sources.milestone_times import days_of, span_of
 from permalake.net.http import Body, RequestRejectedError, document
 from support import pure_archive
 from support.iota_days import SYNTHETIC
+from support.length import LONG
 from support.mutations import mutated_line
 
 MUTATIONS = 10_000
@@ -153,11 +154,12 @@ def messages_of(line):
         yield json.dumps(told | {"messages": {message_id: pair}}).encode()
 
 
+@pytest.mark.scaled
 def test_lines_of_chronicle_logs() -> None:
     dice = random.Random("chronicle")
     logs = sorted((SYNTHETIC / "chronicle" / "logs").glob("*.log*"))
     sound = [one for file in logs for line in lines_of(file) for one in messages_of(line)]
-    lines = [mutated(dice.choice(sound), dice) for _ in range(MUTATIONS)]
+    lines = [mutated(dice.choice(sound), dice) for _ in range(MUTATIONS if LONG else MUTATIONS // 4)]
     rows = records_of(lines)
     assert {row["kind"] for row in rows} == {Record.MILESTONE, Record.BLOCK, Record.MALFORMED}
     everything = b"\n".join(lines)
