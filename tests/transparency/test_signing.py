@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from permalake.lake.restore import restore
-from permalake.transparency import keys
+from permalake.transparency import keys, signing
 from permalake.transparency.digest import canonical_json
 from permalake.transparency.log import InvalidLogError
 from permalake.transparency.notes import InvalidNoteError
@@ -36,6 +36,18 @@ def manifest(settings, entry):
     assert sha256(content).hexdigest() == entry.manifest
     assert content == canonical_json(json.loads(content))
     return json.loads(content)
+
+
+def interrupt_signing(settings, lake, monkeypatch):
+    """Sign as a process that is killed before the log has what it signed."""
+
+    def killed(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(signing, "append", killed)
+        with pytest.raises(KeyboardInterrupt):
+            sign(settings, lake)
 
 
 def test_without_a_key_nothing_is_signed_and_with_one_all_that_is_published(settings, lake) -> None:
@@ -81,6 +93,18 @@ def test_a_day_that_lost_its_rows_has_a_manifest_without_tables(settings, lake) 
     build(settings, lake, DAY1, 1, 0, "emptied")
     sign(settings, lake)
     assert "messages" not in manifest(settings, log_of(settings).entries[-1])["tables"]
+    verify(lake_copy(settings, lake), table_of)
+
+
+@pytest.mark.parametrize("before", [4, 0])
+def test_a_day_whose_signing_was_interrupted_is_signed_as_it_is(settings, lake, monkeypatch, before) -> None:
+    """The names of its data files are kept before the log has it, but not for its former manifest."""
+    keys.create_key(NAME)
+    build(settings, lake, DAY1, 1, before, "first")
+    sign(settings, lake)
+    build(settings, lake, DAY1, 1, 7, "corrected")
+    interrupt_signing(settings, lake, monkeypatch)
+    assert sign(settings, lake) == [(NETWORK, str(DAY1))]
     verify(lake_copy(settings, lake), table_of)
 
 

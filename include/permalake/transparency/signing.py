@@ -109,7 +109,8 @@ def _append(
         if logged and logged.publication >= publication:
             continue
         place.write(f"{FOLDER}/{entry.path}", manifest.content)
-        place.write(_files_path(entry.network, entry.date), json.dumps(manifest.files).encode())
+        cached = {"manifest": entry.manifest, "files": manifest.files}
+        place.write(_files_path(entry.network, entry.date), json.dumps(cached).encode())
         entries.append(entry)
     if entries:
         append(place, FOLDER, log, entries, key=key, origin=origin)
@@ -122,11 +123,12 @@ def _manifest_of(place: FolderPlace, entry: Entry) -> ManifestOfDay:
         raise InvalidLogError(f"{place.location}/{FOLDER}/{entry.path} is missing; restore it from a copy")
     if hashlib.sha256(content).hexdigest() != entry.manifest:
         raise InvalidLogError(f"{place.location}/{FOLDER}/{entry.path} is damaged; restore it from a copy")
-    files = place.read(_files_path(entry.network, entry.date))
-    day = date.fromisoformat(entry.date)
-    return ManifestOfDay(entry.network, day, json.loads(content), json.loads(files or b"{}"))
+    cached = json.loads(place.read(_files_path(entry.network, entry.date)) or b"{}")
+    # It may be of a manifest that never came into the log, or of a log that was replaced.
+    files = cached["files"] if cached.get("manifest") == entry.manifest else {}
+    return ManifestOfDay(entry.network, date.fromisoformat(entry.date), json.loads(content), files)
 
 
 def _files_path(network: str, day: str) -> str:
-    """Return the file with the data files' names of a day's last manifest: a cache that may be deleted."""
+    """Return the file that says of which data files a day's last manifest is: a cache that may be deleted."""
     return f"{FOLDER}/files/{network}/{day}.json"
