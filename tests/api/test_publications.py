@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 import time
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -19,12 +20,27 @@ from permalake.config.networks import NetworkSettings
 from permalake.domains import domain_of
 from permalake.lake.published import dataset
 from permalake.lake.restore import restore
-from permalake.lake.state import publications
+from permalake.lake.state import publications, stamp
 from permalake.transparency import keys
 from permalake.transparency.digest import table_digest
+from permalake.transparency.feed import GRACE
 from permalake.transparency.manifest import hashed_tables
+from permalake.transparency.signing import sign_published
 from support.carried_days import CARRIED, LedgerDay, carry, history, publish
-from support.lakes import DAY1, DAY2, DAY3, NETWORK, OpenLake, build, pass_audit, put, stage_day
+from support.lakes import (
+    DAY1,
+    DAY2,
+    DAY3,
+    NETWORK,
+    OpenLake,
+    analytics,
+    build,
+    cache,
+    messages,
+    pass_audit,
+    put,
+    stage_day,
+)
 from support.signed_lakes import NAME, at_home, sign
 
 SENT = ("smr1q0qqqqq", "smr1q2qqqqq", 1000)
@@ -202,10 +218,7 @@ def test_a_waiting_request_is_answered_with_the_next_publication(settings) -> No
 
 
 def test_publications_of_other_networks_wake_nobody_who_asked_for_one(settings) -> None:
-    other = {"protocol": "stardust", "bech32_hrp": "rms", "path": "."}
-    settings = settings.model_copy(
-        update={"networks": {**settings.networks, "testnet": NetworkSettings.model_validate(other)}}
-    )
+    settings = with_testnet(settings)
     lake = OpenLake(settings)
     build(settings, lake, DAY1, 1, 4, "first")
 
@@ -225,6 +238,110 @@ def test_publications_of_other_networks_wake_nobody_who_asked_for_one(settings) 
         threading.Timer(0.3, build, (settings, lake, DAY2, 2, 3, "second")).start()
         answer = api.get("/api/publications", params=query | {"wait": 25}).json()
         assert [(one["number"], one["network"]) for one in answer["publications"]] == [(last + 2, NETWORK)]
+
+
+def publish_elsewhere(settings, lake, run_id):
+    """Publish a day of the other network of :func:`with_testnet`."""
+    attempt = lake.begin("testnet", DAY1, DAY1, run_id)
+    stage_day(settings, attempt, DAY1, 1, 3)
+    lake.builds.publish(pass_audit(attempt))
+
+
+def with_testnet(settings):
+    other = {"protocol": "stardust", "bech32_hrp": "rms", "path": "."}
+    networks = {**settings.networks, "testnet": NetworkSettings.model_validate(other)}
+    return settings.model_copy(update={"networks": networks})
+
+
+def test_what_others_publish_before_a_day_is_signed_takes_no_digest_from_it(settings) -> None:
+    settings = with_testnet(settings)
+    keys.create_key(NAME)
+    lake = OpenLake(settings)
+    build(settings, lake, DAY1, 1, 4, "first")
+    publish_elsewhere(settings, lake, "other")
+    sign_published(settings, lake.database, domain_of(NETWORK), NETWORK)
+    with TestClient(create_app(settings)) as api:
+        assert replayed(pages(api, 10, network=NETWORK)) == present(lake, digests=True)
+
+
+def test_a_day_that_was_put_back_before_it_was_signed_is_told_as_it_is(settings) -> None:
+    """Its correction was never signed: the process was killed."""
+    keys.create_key(NAME)
+    lake = OpenLake(settings)
+    build(settings, lake, DAY1, 1, 5, "first")
+    sign(settings, lake)
+    build(settings, lake, DAY1, 1, 7, "corrected")
+    attempt = lake.begin(NETWORK, DAY1, DAY2, "put back")
+    put(settings, attempt, "messages", [*messages(DAY1, 1, 5), *messages(DAY2, 2, 3)])
+    put(settings, attempt, "ms_analytics", [*analytics(DAY1, 1, 5), *analytics(DAY2, 2, 3)])
+    put(settings, attempt, "date_cache", [*cache(DAY1, 1, 1), *cache(DAY2, 2, 2)])
+    lake.builds.publish(pass_audit(attempt))
+    assert sign(settings, lake) == [(NETWORK, str(DAY2))]
+    with TestClient(create_app(settings)) as api:
+        feed = pages(api, 10)
+    assert replayed(feed) == present(lake, digests=True)
+    assert [day["date"] for day in feed[-1]["days"]] == [str(DAY1), str(DAY2)]
+
+
+def test_a_day_that_is_published_again_unchanged_keeps_its_digests(settings) -> None:
+    keys.create_key(NAME)
+    lake = OpenLake(settings)
+    for run in ("first", "again"):
+        build(settings, lake, DAY1, 1, 4, run)
+        sign(settings, lake)
+    with TestClient(create_app(settings)) as api:
+        first, again = pages(api, 10)
+    assert first["days"] == again["days"]
+    assert again["days"][0]["manifest"] is not None
+
+
+def test_a_log_that_begins_anew_has_the_digests_of_earlier_publications(settings) -> None:
+    keys.create_key(NAME)
+    lake = OpenLake(settings)
+    for at, day in enumerate(HISTORY):
+        build(settings, lake, *day, f"run-{at}")
+        sign(settings, lake)
+    shutil.rmtree(Path(settings.lake.warehouse, "_log"))
+    keys.KEY_FILE.unlink()
+    keys.create_key("example.org/another")
+    sign(settings, lake)
+    with TestClient(create_app(settings)) as api:
+        assert replayed(pages(api, 10)) == present(lake, digests=True)
+
+
+def test_in_a_signed_lake_a_publication_is_told_when_it_is_signed(settings) -> None:
+    keys.create_key(NAME)
+    lake = OpenLake(settings)
+    build(settings, lake, DAY1, 1, 4, "first")
+    sign(settings, lake)
+    with TestClient(create_app(settings)) as api:
+        last = api.get("/api/publications").json()["next"]
+        build(settings, lake, DAY2, 2, 3, "second")
+        waiting = {"since": last, "wait": 5}
+        assert api.get("/api/publications", params=waiting).json() == {"publications": [], "next": last}
+        threading.Timer(0.5, sign, (settings, lake)).start()
+        (told,) = api.get("/api/publications", params=waiting | {"wait": 25}).json()["publications"]
+    assert replayed([told]) == present(lake, (DAY2,), digests=True)
+
+
+def test_what_nobody_signs_is_told_after_a_while_without_digests(settings) -> None:
+    settings = with_testnet(settings)
+    keys.create_key(NAME)
+    lake = OpenLake(settings)
+    build(settings, lake, DAY1, 1, 4, "first")
+    sign(settings, lake)
+    build(settings, lake, DAY2, 2, 3, "second")
+    publish_elsewhere(settings, lake, "other")
+    with lake.database.write() as connection:
+        connection.execute(update(publications).where(publications.c.id == 2).values(published_at=long_ago()))
+    with TestClient(create_app(settings)) as api:
+        _, told = pages(api, 10)
+    assert replayed([told]) == present(lake, (DAY2,), digests=False)
+    assert told["days"][0]["manifest"] is None
+
+
+def long_ago():
+    return stamp(datetime.now(UTC) - GRACE - timedelta(seconds=1))
 
 
 @pytest.mark.parametrize("query", ["since=-1", "wait=31", "limit=0", "nosuch=1", "since=x"])

@@ -22,7 +22,9 @@ from permalake.lake.state import publications
 from permalake.pipeline import alerts, announcements
 from permalake.pipeline.jobs import StepArguments, run_step
 from permalake.pipeline.workspace import Workspace
-from support.lakes import DAY1, DAY2, NETWORK, OpenLake, pass_audit, stage_day
+from permalake.transparency import keys
+from support.lakes import DAY1, DAY2, NETWORK, OpenLake, build, pass_audit, stage_day
+from support.signed_lakes import NAME, at_home, sign
 
 ATTRIBUTE = re.compile(r"[a-z0-9]{1,20}")
 
@@ -95,6 +97,25 @@ def test_a_publication_is_told_as_a_cloud_event_with_what_the_feed_has(publish, 
     assert all(ATTRIBUTE.fullmatch(name) for name in event)
     assert event["source"].startswith("urn:permalake:")
     assert datetime.fromisoformat(event["time"]) <= datetime.now(UTC)
+
+
+def test_an_event_of_a_signed_lake_has_digests_and_none_is_sent_in_the_place_of_who_signs(
+    publish, hook, tmp_path, monkeypatch
+) -> None:
+    at_home(monkeypatch, tmp_path / "home")
+    keys.create_key(NAME)
+    publish(DAY1, 1, 5, "first")
+    settings = load_settings()
+    lake = OpenLake(settings)
+    build(settings, lake, DAY2, 2, 3, "other")
+    assert announcements.announce(settings, lake.database, NETWORK, "first") == []
+    sign(settings, lake)
+    announcements.announce(settings, lake.database, NETWORK, "other")
+    assert [one["data"] for one in hook.taken] == feed()
+    assert all(day["manifest"] for one in hook.taken for day in one["data"]["days"])
+    build(settings, lake, DAY2, 2, 4, "without a key")
+    announcements.announce(settings, lake.database, NETWORK, "without a key")
+    assert hook.taken[-1]["data"]["days"][0]["manifest"] is None
 
 
 def test_a_correction_tells_what_it_withdrew(publish, hook) -> None:

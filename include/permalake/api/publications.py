@@ -17,7 +17,7 @@ from permalake.api.limits import FEED
 from permalake.lake.serving import LakeReader
 from permalake.lake.state import publications
 from permalake.transparency.documents import FeedEntry
-from permalake.transparency.feed import described, tables_of
+from permalake.transparency.feed import described, ready, tables_of
 from permalake.web.answers import Count, DayText, UtcTime, answer
 from permalake.web.paging import LIMIT, NoQuery, items_of_page
 from permalake.web.problems import documented
@@ -39,7 +39,7 @@ class _FeedQuery(NoQuery):
 
 
 class ChangedTable(TypedDict):
-    """A day of a table as it is now; the digest is null where the lake is not signed."""
+    """A day of a table as it is now; the digest is null where it is not signed."""
 
     rows: Count
     digest: str | None
@@ -96,7 +96,8 @@ async def feed(request: Request, query: Annotated[_FeedQuery, Query()]) -> Respo
     Who applies them in order has the published state: of a network's day, the last word counts, and tables
     that it does not name have no rows. ``withdrawn`` names the tables that lost all rows of a day,
     ``withheld`` the days that stay as they were, with the reason; both are null for publications of releases
-    that did not record it. Digests are null where the lake is not signed (docs/digests.md).
+    that did not record it. Digests are null where the lake is not signed (docs/digests.md). Where it is, a
+    publication is listed when it is signed, or after ten minutes without digests.
     """
     reader: LakeReader = request.app.state.reader
     limit = items_of_page(request.app.state.settings.serve, query.limit)
@@ -115,7 +116,7 @@ async def feed(request: Request, query: Annotated[_FeedQuery, Query()]) -> Respo
 def _publications(
     request: Request, asked: _FeedQuery, since: int, served: int, limit: int
 ) -> tuple[list[FeedEntry], int]:
-    """Return publications up to the last that has its file, and that one's number.
+    """Return publications up to the last that has its file and waits for no signature, and that one's number.
 
     One whose process was killed after its commit gets its file with the next one, or by maintenance.
     """
@@ -126,5 +127,8 @@ def _publications(
         if asked.network is not None:
             query = query.where(publications.c.network == asked.network)
         rows = connection.execute(query.order_by(publications.c.id).limit(limit)).mappings().all()
-        tables = tables_of(connection, rows)
-    return described(request.app.state.settings, rows, tables), last
+        told = ready(connection, rows)
+        if len(told) < len(rows):
+            last = rows[len(told)]["id"] - 1
+        tables = tables_of(connection, told)
+    return described(request.app.state.settings, told, tables), last

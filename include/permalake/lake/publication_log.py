@@ -24,8 +24,8 @@ from permalake.lake.warehouse_files import RUNBOOK, entries, read_json, write_js
 _FOLDER = "_publications"
 _PER_FOLDER = 1000
 _FORMAT = 1
-# Columns that say what became of the file itself.
-_UNLOGGED = frozenset({"logged", "announced"})
+# Columns that say what became of the publication later.
+_UNLOGGED = frozenset({"logged", "announced", "signed"})
 
 
 class LoggedDay(TypedDict):

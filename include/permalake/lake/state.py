@@ -197,6 +197,7 @@ publications = Table(
     Column("withdrawn", Text),  # JSON object: date -> tables that lost their rows; null: not known
     Column("withheld", Text),  # JSON object: date -> why the day stays as it was; null: not known
     Column("announced", Integer),  # 1 once the webhook has it
+    Column("signed", Integer),  # the publication as of which the signed log has its days; null: not yet
 )
 
 publication_tables = Table(
@@ -276,6 +277,7 @@ MIGRATIONS: Sequence[Migration] = (
     add_table(heads),
     add_column(heads.c.source),
     add_table(provisional),
+    add_column(publications.c.signed),
 )
 """In the order in which they were added; a released one is never changed."""
 

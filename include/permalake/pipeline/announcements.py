@@ -1,7 +1,7 @@
 """Announces publications to the webhook of ``[alerts]``, as CloudEvents 1.0 in structured mode.
 
 An event has what the feed has of the publication. It is delivered at least once: what the webhook did not
-take goes out with the network's next publication, for a day.
+take goes out with the network's next publication, for a day. What another run is about to sign is left to it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from permalake.lake.identity import catalog_id
 from permalake.lake.state import publications, stamp
 from permalake.pipeline.alerts import discreet, post
 from permalake.transparency.documents import FeedEntry
-from permalake.transparency.feed import KINDS_WITH_DAYS, described, tables_of
+from permalake.transparency.feed import KINDS_WITH_DAYS, described, ready, tables_of
 
 log = logging.getLogger(__name__)
 CONTENT_TYPE = "application/cloudevents+json; charset=utf-8"
@@ -31,8 +31,10 @@ _MOST = 100
 """Publications that are announced at once."""
 
 
-def announce(settings: Settings, database: Database, network: str) -> list[str]:
+def announce(settings: Settings, database: Database, network: str, run_id: str) -> list[str]:
     """Send an event for each publication of the network that is not announced yet; return lines for the log.
+
+    ``run_id``: the run that has published and signed.
 
     It never fails: what is published stays published, and the next publication tries again.
     """
@@ -41,7 +43,7 @@ def announce(settings: Settings, database: Database, network: str) -> list[str]:
         return []
     lines = []
     try:
-        for number, body in _waiting(settings, database, network):
+        for number, body in _waiting(settings, database, network, run_id):
             post(alerts.webhook.get_secret_value(), body, CONTENT_TYPE)
             with database.write() as connection:
                 connection.execute(
@@ -55,7 +57,7 @@ def announce(settings: Settings, database: Database, network: str) -> list[str]:
     return lines
 
 
-def _waiting(settings: Settings, database: Database, network: str) -> list[tuple[int, bytes]]:
+def _waiting(settings: Settings, database: Database, network: str, run_id: str) -> list[tuple[int, bytes]]:
     """Return the events that are due, oldest first, each with its publication's number."""
     query = select(publications).where(
         publications.c.network == network,
@@ -65,7 +67,8 @@ def _waiting(settings: Settings, database: Database, network: str) -> list[tuple
     )
     with database.read() as connection:
         lake_id = catalog_id(connection)
-        rows = connection.execute(query.order_by(publications.c.id).limit(_MOST)).mappings().all()
+        found = connection.execute(query.order_by(publications.c.id).limit(_MOST)).mappings().all()
+        rows = ready(connection, found, run_id)
         tables = tables_of(connection, rows)
     if lake_id is None:
         raise PermalakeError("the catalog holds no lake id")

@@ -96,7 +96,8 @@ class StepContext:
 
     def announce(self) -> None:
         """Announce what this network has published since the last time, where a webhook is set."""
-        for line in announce(self.work.settings, self.work.database, self.work.network):
+        work = self.work
+        for line in announce(work.settings, work.database, work.network, self.arguments.run_id):
             self.report(line)
 
     @contextmanager

@@ -139,7 +139,7 @@ class DayProof(TypedDict):
 
 
 class FeedTable(TypedDict):
-    """A day of a table as it is now; the digest is null where the lake is not signed."""
+    """A day of a table as it is now; the digest is null where it is not signed."""
 
     rows: int
     digest: str | None

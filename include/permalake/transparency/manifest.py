@@ -57,13 +57,17 @@ class SignedDomain(Protocol):
 
 @dataclass(frozen=True)
 class SignableState:
-    """All that a network's manifests are made of, as of one publication."""
+    """All that a network's manifests are made of, as of one publication.
+
+    ``unsigned``: whether a publication of the network is not marked as signed.
+    """
 
     network: str
     lake_id: str
     publication: int
     tables: LakeState
     days: Mapping[date, Mapping[str, Any]]
+    unsigned: bool
 
 
 def published_state(database: Database, network: str, after: int) -> SignableState:
@@ -82,12 +86,16 @@ def published_state(database: Database, network: str, after: int) -> SignableSta
                 days.c.published_at.is_not(None),
             ).distinct()
         ).mappings()
+        unsigned = select(publications.c.id).where(
+            publications.c.network == network, publications.c.signed.is_(None)
+        )
         return SignableState(
             network,
             catalog_id(connection) or "",
             connection.execute(select(func.max(publications.c.id))).scalar() or 0,
             state_in(connection),
             {row["date"]: dict(row) for row in rows},
+            connection.execute(unsigned.limit(1)).first() is not None,
         )
 
 

@@ -31,12 +31,16 @@ class ServedLog:
         """The place of each entry in the log, from 0."""
         return {entry: at for at, entry in enumerate(self.log.entries)}
 
+    def entry_at(self, network: str, day: str, publication: int) -> Entry | None:
+        """Return the last entry of a day as of a publication; None where it was not signed then."""
+        entries = self._by_day.get((network, day), ())
+        return next((entry for entry in reversed(entries) if entry.publication <= publication), None)
+
     @cached_property
-    def by_publication(self) -> dict[tuple[str, int], list[Entry]]:
-        """All entries by network and publication."""
-        grouped: dict[tuple[str, int], list[Entry]] = {}
+    def _by_day(self) -> dict[tuple[str, str], list[Entry]]:
+        grouped: dict[tuple[str, str], list[Entry]] = {}
         for entry in self.log.entries:
-            grouped.setdefault((entry.network, entry.publication), []).append(entry)
+            grouped.setdefault((entry.network, entry.date), []).append(entry)
         return grouped
 
 

@@ -7,12 +7,13 @@ import json
 from collections.abc import Callable, Mapping
 from datetime import date
 
-from sqlalchemy import func, select
+from sqlalchemy import Connection, func, select, update
 
 from permalake.config import Settings
 from permalake.lake.database import Database
 from permalake.lake.maintenance import networks_of
 from permalake.lake.published import state
+from permalake.lake.state import publications
 from permalake.transparency.copies import LakeCopy
 from permalake.transparency.keys import signing_key
 from permalake.transparency.log import Entry, InvalidLogError, SignedLog, append, read_log
@@ -57,7 +58,8 @@ def sign_published(
 ) -> tuple[Entry, ...]:
     """Append the manifests of a network's days published since its last entry; return the new entries.
 
-    Without a key on this machine nothing happens. What a killed process left unsigned, the next call signs.
+    The publications of which the log then speaks are marked, those that changed nothing too: the feed waits
+    for that. Without a key on this machine nothing happens. What a killed process left, the next call does.
 
     Raises:
         InvalidNoteError: if the log was signed by another key.
@@ -72,12 +74,14 @@ def sign_published(
     signed = max((entry.publication for entry in entries if entry.network == network), default=0)
     now = published_state(database, network, signed)
     manifests = _changed(settings, place, now, log, domain)
-    if not manifests:
+    if not manifests and not now.unsigned:
         return ()
     with database.write() as connection:
         if connection.dialect.name == "postgresql":  # SQLite's writers wait for each other anyway
             connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
-        return _append(place, key, f"{key.name}/{now.lake_id}", manifests)
+        done = _append(place, key, f"{key.name}/{now.lake_id}", manifests)
+        _mark(connection, now, is_new=not signed)
+    return done
 
 
 def _changed(
@@ -115,6 +119,13 @@ def _append(
     if entries:
         append(place, FOLDER, log, entries, key=key, origin=origin)
     return tuple(entries)
+
+
+def _mark(connection: Connection, now: SignableState, *, is_new: bool) -> None:
+    """Mark the publications of which the log speaks now; all of them, if it is new to the network."""
+    here = (publications.c.network == now.network) & (publications.c.id <= now.publication)
+    marked = here if is_new else here & publications.c.signed.is_(None)
+    connection.execute(update(publications).where(marked).values(signed=now.publication))
 
 
 def _manifest_of(place: FolderPlace, entry: Entry) -> ManifestOfDay:
