@@ -7,6 +7,7 @@ import shutil
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
+from threading import Event, Thread, current_thread
 
 import pytest
 
@@ -154,6 +155,55 @@ def test_processes_that_sign_at_once_sign_each_day_once(settings, lake) -> None:
         (NETWORK, str(day)) for day in (DAY1, DAY2, DAY3)
     ]
     assert len(log_of(settings).entries) == 3
+
+
+def test_runs_that_sign_a_day_at_once_log_it_once(settings, lake, monkeypatch) -> None:
+    """The other run reads before the second day is published, and appends after this one has read."""
+    keys.create_key(NAME)
+    build(settings, lake, DAY1, 1, 3, "first")
+    make, has_read, may_append = signing.make_manifest, Event(), Event()
+    other = Thread(target=lambda: sign(settings, OpenLake(settings)))
+
+    def make_in_turn(*arguments):
+        made = make(*arguments)
+        if current_thread() is other:
+            has_read.set()
+            may_append.wait(60)
+        else:
+            may_append.set()
+            other.join(60)
+        return made
+
+    monkeypatch.setattr(signing, "make_manifest", make_in_turn)
+    other.start()
+    assert has_read.wait(60)
+    build(settings, lake, DAY2, 2, 3, "second")
+    assert sign(settings, lake) == [(NETWORK, str(DAY2))]
+    entries = log_of(settings).entries
+    assert [(entry.date, entry.publication) for entry in entries] == [(str(DAY1), 1), (str(DAY2), 2)]
+    assert [manifest(settings, entry)["replaces"] for entry in entries] == [None, None]
+    verify(lake_copy(settings, lake), table_of)
+
+
+def test_a_run_that_was_overtaken_signs_no_state_of_the_past(settings, lake, monkeypatch) -> None:
+    """Another one has put the day back, and found it signed as it is."""
+    keys.create_key(NAME)
+    build(settings, lake, DAY1, 1, 3, "first")
+    sign(settings, lake)
+    build(settings, lake, DAY1, 1, 7, "corrected")
+    make, overtaken = signing.make_manifest, []
+
+    def overtake(*arguments):
+        made = make(*arguments)
+        if not overtaken:
+            overtaken.append(True)
+            build(settings, lake, DAY1, 1, 3, "put back")
+            assert sign(settings, lake) == []
+        return made
+
+    monkeypatch.setattr(signing, "make_manifest", overtake)
+    assert sign(settings, lake) == []
+    verify(lake_copy(settings, lake), table_of)
 
 
 def test_another_machine_s_key_or_a_damaged_log_signs_nothing(settings, lake) -> None:

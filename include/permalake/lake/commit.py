@@ -19,6 +19,7 @@ from sqlalchemy import Connection, func, insert, select, update
 
 from permalake.config import Settings
 from permalake.errors import PermalakeError
+from permalake.lake.advisory_locks import AdvisoryLock
 from permalake.lake.catalog import locations, move_pointer
 from permalake.lake.database import Database
 from permalake.lake.publication_log import write_log
@@ -40,7 +41,6 @@ TRIES = 20
 """The number of times that a change begins anew before it is given up."""
 _SKEW = timedelta(days=1)
 _EARLIEST = "2026"  # a clock that shows an earlier year is wrong: it was never set
-_LOCK = 7_365_213  # any number that no other advisory lock of the database uses
 log = logging.getLogger(__name__)
 
 
@@ -135,10 +135,7 @@ def _next_time(connection: Connection) -> str:
 
     A clock that was once days ahead must not date all that follows: what it dated gets the time of now.
     """
-    if (
-        connection.dialect.name == "postgresql"
-    ):  # numbers and times rise together; sqlite has one writer anyway
-        connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
+    AdvisoryLock.PUBLICATION.take(connection)  # numbers and times rise together
     now = clock(connection)
     last = connection.execute(select(func.max(publications.c.published_at))).scalar()
     if last is None or last <= now:

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, func, insert, select
 
 from permalake.config import Settings
 from permalake.errors import PermalakeError
+from permalake.lake.advisory_locks import AdvisoryLock
 from permalake.lake.database import BUSY_SECONDS, Database
 from permalake.lake.fixed_settings import check_fixed_settings
 from permalake.lake.state import lake_ids, now, pointers
@@ -21,7 +22,6 @@ from permalake.spark.catalog_database import catalog_url
 
 RELOCATION = "docs/runbooks/relocate.md"
 _FILE = "_lake.json"
-_LOCK = 7_365_212  # any number that no other advisory lock of the database uses
 
 
 def open_database(settings: Settings, wait: float = BUSY_SECONDS) -> Database:
@@ -40,8 +40,7 @@ def open_database(settings: Settings, wait: float = BUSY_SECONDS) -> Database:
         recorded = catalog_id(connection)
     if recorded is None or recorded != stored:
         with database.write() as connection:
-            if connection.dialect.name == "postgresql":  # sqlite's writers wait for each other anyway
-                connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
+            AdvisoryLock.IDENTITY.take(connection)
             _settle(settings, connection)
     with database.read() as connection:
         check_places(connection, settings.lake.warehouse)

@@ -26,9 +26,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.schema import CreateColumn
 
-Migration = Callable[[Connection], None]
+from permalake.lake.advisory_locks import AdvisoryLock
 
-_LOCK = 7_365_211  # any number that nothing else locks by
+Migration = Callable[[Connection], None]
 
 applied = Table(
     "permalake_schema",
@@ -70,8 +70,7 @@ def pending(connection: Connection, migrations: Sequence[Migration]) -> range:
 
 def migrate(connection: Connection, migrations: Sequence[Migration]) -> None:
     """Apply the migrations that are due. The connection's transaction must write."""
-    if connection.dialect.name == "postgresql":  # sqlite's writers wait for each other anyway
-        connection.execute(select(text(f"pg_advisory_xact_lock({_LOCK})")))
+    AdvisoryLock.MIGRATION.take(connection)
     applied.create(connection, checkfirst=True)
     for number in pending(connection, migrations):
         migrations[number - 1](connection)

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import date
 
 from sqlalchemy import Connection, func, select, update
 
 from permalake.config import Settings
+from permalake.errors import PermalakeError
+from permalake.lake.advisory_locks import AdvisoryLock
 from permalake.lake.database import Database
 from permalake.lake.maintenance import networks_of
 from permalake.lake.published import state
 from permalake.lake.state import publications
 from permalake.transparency.copies import LakeCopy
 from permalake.transparency.keys import signing_key
-from permalake.transparency.log import Entry, InvalidLogError, SignedLog, append, read_log
+from permalake.transparency.log import CHECKPOINT, Entry, InvalidLogError, SignedLog, append, read_log
 from permalake.transparency.manifest import (
     ManifestOfDay,
     SignableState,
@@ -30,7 +32,7 @@ from permalake.transparency.places import FolderPlace
 
 FOLDER = "_log"
 """The log's folder in the warehouse."""
-_LOCK = 7_365_213  # any number that no other advisory lock of the database uses
+_TRIES = 20
 DomainOf = Callable[[str], SignedDomain]
 
 
@@ -64,24 +66,43 @@ def sign_published(
     Raises:
         InvalidNoteError: if the log was signed by another key.
         InvalidLogError: if its files are damaged.
+        PermalakeError: if other processes kept on signing the same network.
     """
     key = signing_key()
     if key is None:
         return ()
+    for _ in range(_TRIES):
+        done = _sign_once(settings, database, domain, network, key)
+        if done is not None:
+            return done
+    raise PermalakeError(f"{network}: others kept on signing; its next publication signs what is left")
+
+
+def _sign_once(
+    settings: Settings, database: Database, domain: SignedDomain, network: str, key: SignerKey
+) -> tuple[Entry, ...] | None:
+    """Sign a network's days; None, and nothing is signed, where another process was faster."""
     place = FolderPlace(settings.lake.warehouse)
     log = read_log(place, FOLDER, [key.verifier])
-    entries = log.entries if log else ()
-    signed = max((entry.publication for entry in entries if entry.network == network), default=0)
-    now = published_state(database, network, signed)
+    signed = _entries_of(log, network)
+    now = published_state(database, network, max((entry.publication for entry in signed), default=0))
     manifests = _changed(settings, place, now, log, domain)
     if not manifests and not now.unsigned:
         return ()
     with database.write() as connection:
-        if connection.dialect.name == "postgresql":  # SQLite's writers wait for each other anyway
-            connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
-        done = _append(place, key, f"{key.name}/{now.lake_id}", manifests)
+        AdvisoryLock.SIGNATURE.take(connection)
+        if place.read(f"{FOLDER}/{CHECKPOINT}") != (log.note if log else None):
+            log = read_log(place, FOLDER, [key.verifier])
+        # A manifest tells which one it replaces, and must not be older than what others found to be signed.
+        if _entries_of(log, network) != signed or _last_mark(connection, network) > now.publication:
+            return None
+        entries = _append(place, key, f"{key.name}/{now.lake_id}", log, manifests)
         _mark(connection, now, is_new=not signed)
-    return done
+    return entries
+
+
+def _entries_of(log: SignedLog | None, network: str) -> list[Entry]:
+    return [entry for entry in log.entries if entry.network == network] if log else []
 
 
 def _changed(
@@ -100,18 +121,13 @@ def _changed(
 
 
 def _append(
-    place: FolderPlace, key: SignerKey, origin: str, manifests: list[ManifestOfDay]
+    place: FolderPlace, key: SignerKey, origin: str, log: SignedLog | None, manifests: list[ManifestOfDay]
 ) -> tuple[Entry, ...]:
-    """Append what no other process has appended since, and write the manifests before the log names them."""
-    log = read_log(place, FOLDER, [key.verifier])
-    latest: Mapping[tuple[str, str], Entry] = log.latest if log else {}
+    """Write the manifests, then the log that names them."""
     entries = []
     for manifest in manifests:
         publication = int(manifest.document["publication"])
         entry = Entry(manifest.network, manifest.day.isoformat(), publication, manifest.hex)
-        logged = latest.get((entry.network, entry.date))
-        if logged and logged.publication >= publication:
-            continue
         place.write(f"{FOLDER}/{entry.path}", manifest.content)
         cached = {"manifest": entry.manifest, "files": manifest.files}
         place.write(_files_path(entry.network, entry.date), json.dumps(cached).encode())
@@ -119,6 +135,11 @@ def _append(
     if entries:
         append(place, FOLDER, log, entries, key=key, origin=origin)
     return tuple(entries)
+
+
+def _last_mark(connection: Connection, network: str) -> int:
+    last = select(func.max(publications.c.signed)).where(publications.c.network == network)
+    return connection.execute(last).scalar() or 0
 
 
 def _mark(connection: Connection, now: SignableState, *, is_new: bool) -> None:
