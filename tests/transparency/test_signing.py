@@ -11,6 +11,7 @@ from threading import Event, Thread, current_thread
 
 import pytest
 
+from permalake.lake.relocate import relocate
 from permalake.lake.restore import restore
 from permalake.transparency import keys, signing
 from permalake.transparency.digest import canonical_json
@@ -241,3 +242,36 @@ def test_the_log_survives_a_lost_catalog_and_lost_lists_of_files(settings, lake)
     assert verify(lake_copy(settings, restored), table_of).days == {NETWORK: 2}
     build(settings, restored, DAY3, 3, 3, "third")
     assert sign(settings, restored) == [(NETWORK, str(DAY3))]
+
+
+def test_a_log_that_is_lost_or_older_than_it_was_is_restored_and_not_begun_anew(
+    settings, lake, tmp_path
+) -> None:
+    keys.create_key(NAME)
+    folder = Path(settings.lake.warehouse, "_log")
+    build(settings, lake, DAY1, 1, 3, "first")
+    sign(settings, lake)
+    shutil.copytree(folder, tmp_path / "older")
+    build(settings, lake, DAY2, 2, 3, "second")
+    sign(settings, lake)
+    shutil.move(folder, tmp_path / "whole")
+    build(settings, lake, DAY3, 3, 3, "third")
+    with pytest.raises(InvalidLogError, match="restore it from an export"):
+        sign(settings, lake)
+    shutil.copytree(tmp_path / "older", folder)
+    with pytest.raises(InvalidLogError, match="restore it from an export"):
+        sign(settings, lake)
+    shutil.copytree(tmp_path / "whole", folder, dirs_exist_ok=True)
+    assert sign(settings, lake) == [(NETWORK, str(DAY3))]
+    assert verify(lake_copy(settings, lake), table_of).days == {NETWORK: 3}
+
+
+def test_a_copy_of_a_lake_may_begin_a_log_of_its_own(settings, lake, tmp_path) -> None:
+    keys.create_key(NAME)
+    build(settings, lake, DAY1, 1, 3, "first")
+    sign(settings, lake)
+    lake.leave()
+    copy = settings_of(shutil.copytree(settings.lake.warehouse, tmp_path / "copy"))
+    shutil.rmtree(Path(copy.lake.warehouse, "_log"))
+    relocate(copy, as_copy=True)
+    assert sign(copy, OpenLake(copy)) == [(NETWORK, str(DAY1))]

@@ -209,6 +209,15 @@ publication_tables = Table(
     Column("metadata_location", String(1000), nullable=False),
 )
 
+signed_logs = Table(
+    "permalake_signed_logs",
+    _metadata,
+    Column("origin", String(250), primary_key=True),
+    Column("size", BigInteger, nullable=False),
+    Column("root", String(64), nullable=False),  # over so many entries, in hex
+    Column("signed_at", _TIME, nullable=False),
+)
+
 price_asks = Table(
     "permalake_price_asks",
     _metadata,
@@ -278,6 +287,7 @@ MIGRATIONS: Sequence[Migration] = (
     add_column(heads.c.source),
     add_table(provisional),
     add_column(publications.c.signed),
+    add_table(signed_logs),
 )
 """In the order in which they were added; a released one is never changed."""
 

@@ -14,8 +14,9 @@ from itertools import takewhile
 from sqlalchemy import Connection, RowMapping, select
 
 from permalake.config import Settings
+from permalake.lake.identity import catalog_id
 from permalake.lake.publication_log import LoggedDay, read_logged
-from permalake.lake.state import clock, moment, publication_tables, publications, stamp
+from permalake.lake.state import clock, moment, publication_tables, signed_logs, stamp
 from permalake.transparency.copies import LakeCopy, read_manifest
 from permalake.transparency.documents import FeedDay, FeedEntry, FeedWithdrawn, FeedWithheld
 from permalake.transparency.log import Entry
@@ -31,10 +32,10 @@ GRACE = timedelta(minutes=10)
 def ready(connection: Connection, rows: Sequence[RowMapping], own_run: str = "") -> list[RowMapping]:
     """Return those of some publications, in order, that come before the first that waits to be signed.
 
-    In a lake that nobody has signed none waits, nor do those of ``own_run``, which has tried to sign them.
+    In a lake that was never signed none waits, nor do those of ``own_run``, which has tried to sign them.
     """
-    signed = select(publications.c.id).where(publications.c.signed.is_not(None)).limit(1)
-    if connection.execute(signed).first() is None:
+    own = signed_logs.c.origin.endswith(f"/{catalog_id(connection)}", autoescape=True)
+    if connection.execute(select(signed_logs.c.origin).where(own)).first() is None:
         return list(rows)
     since = stamp(moment(clock(connection)) - GRACE)
 

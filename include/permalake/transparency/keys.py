@@ -16,7 +16,7 @@ VARIABLE = "PERMALAKE_SIGNING_KEY"
 KEY_FILE = HOME / "keys" / "log.key"
 _PREFIX = "PRIVATE+KEY+"
 _ED25519 = b"\x01"
-_RUNBOOK = "docs/runbooks/signing-key.md"
+RUNBOOK = "docs/runbooks/signing-key.md"
 
 
 def create_key(name: str) -> SignerKey:
@@ -35,7 +35,7 @@ def create_key(name: str) -> SignerKey:
             out.write(line)
     except FileExistsError:
         raise ConfigError(
-            f"{KEY_FILE} exists; a log has one key. To rotate it, move file and log away: see {_RUNBOOK}"
+            f"{KEY_FILE} exists; a log has one key. To rotate it, move file and log away: see {RUNBOOK}"
         ) from None
     return key
 
@@ -74,7 +74,7 @@ def _parse(text: str, place: str) -> SignerKey:
     except ValueError:
         key = None
     if key is None or not text.startswith(_PREFIX) or key.verifier.hash.hex() != stated:
-        raise ConfigError(f"{place} holds no private key; restore it from its backup, see {_RUNBOOK}")
+        raise ConfigError(f"{place} holds no private key; restore it from its backup, see {RUNBOOK}")
     return key
 
 

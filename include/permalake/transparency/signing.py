@@ -6,18 +6,21 @@ import hashlib
 import json
 from collections.abc import Callable
 from datetime import date
+from typing import Any
 
-from sqlalchemy import Connection, func, select, update
+from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
 from permalake.config import Settings
 from permalake.errors import PermalakeError
 from permalake.lake.advisory_locks import AdvisoryLock
 from permalake.lake.database import Database
+from permalake.lake.identity import catalog_id
 from permalake.lake.maintenance import networks_of
 from permalake.lake.published import state
-from permalake.lake.state import publications
+from permalake.lake.state import now as present_time
+from permalake.lake.state import publications, signed_logs
 from permalake.transparency.copies import LakeCopy
-from permalake.transparency.keys import signing_key
+from permalake.transparency.keys import RUNBOOK, signing_key
 from permalake.transparency.log import CHECKPOINT, Entry, InvalidLogError, SignedLog, append, read_log
 from permalake.transparency.manifest import (
     ManifestOfDay,
@@ -27,7 +30,7 @@ from permalake.transparency.manifest import (
     published_state,
     says_the_same,
 )
-from permalake.transparency.notes import SignerKey, VerifierKey
+from permalake.transparency.notes import Checkpoint, SignerKey, VerifierKey
 from permalake.transparency.places import FolderPlace
 
 FOLDER = "_log"
@@ -65,7 +68,7 @@ def sign_published(
 
     Raises:
         InvalidNoteError: if the log was signed by another key.
-        InvalidLogError: if its files are damaged.
+        InvalidLogError: if its files are damaged, or it is lost or older than it was.
         PermalakeError: if other processes kept on signing the same network.
     """
     key = signing_key()
@@ -83,7 +86,11 @@ def _sign_once(
 ) -> tuple[Entry, ...] | None:
     """Sign a network's days; None, and nothing is signed, where another process was faster."""
     place = FolderPlace(settings.lake.warehouse)
+    with database.read() as connection:
+        origin = f"{key.name}/{catalog_id(connection)}"
+        known = connection.execute(select(signed_logs).where(signed_logs.c.origin == origin)).first()
     log = read_log(place, FOLDER, [key.verifier])
+    _check_kept(place, log, known)
     signed = _entries_of(log, network)
     now = published_state(database, network, max((entry.publication for entry in signed), default=0))
     manifests = _changed(settings, place, now, log, domain)
@@ -96,9 +103,36 @@ def _sign_once(
         # A manifest tells which one it replaces, and must not be older than what others found to be signed.
         if _entries_of(log, network) != signed or _last_mark(connection, network) > now.publication:
             return None
-        entries = _append(place, key, f"{key.name}/{now.lake_id}", log, manifests)
+        entries = _write(place, manifests)
+        if entries:
+            _remember(connection, append(place, FOLDER, log, entries, key=key, origin=origin))
         _mark(connection, now, is_new=not signed)
     return entries
+
+
+def _check_kept(place: FolderPlace, log: SignedLog | None, known: Row[Any] | None) -> None:
+    """Check that the log has only grown since it was signed last: another one of its name would be a fork."""
+    if known is None:
+        return
+    if log is None or len(log.leaves) < known.size or log.root_at(known.size).hex() != known.root:
+        raise InvalidLogError(
+            f"{place.location}/{FOLDER} is not the log that was signed on {known.signed_at[:19]}Z with "
+            f"{known.size:,} entries: restore it from an export or a backup; a new log needs a key with "
+            f"another name, see {RUNBOOK}"
+        )
+
+
+def _remember(connection: Connection, checkpoint: Checkpoint) -> None:
+    """Record how far the log goes."""
+    connection.execute(delete(signed_logs).where(signed_logs.c.origin == checkpoint.origin))
+    connection.execute(
+        insert(signed_logs).values(
+            origin=checkpoint.origin,
+            size=checkpoint.size,
+            root=checkpoint.root.hex(),
+            signed_at=present_time(),
+        )
+    )
 
 
 def _entries_of(log: SignedLog | None, network: str) -> list[Entry]:
@@ -120,10 +154,8 @@ def _changed(
     return changed
 
 
-def _append(
-    place: FolderPlace, key: SignerKey, origin: str, log: SignedLog | None, manifests: list[ManifestOfDay]
-) -> tuple[Entry, ...]:
-    """Write the manifests, then the log that names them."""
+def _write(place: FolderPlace, manifests: list[ManifestOfDay]) -> tuple[Entry, ...]:
+    """Write manifests; return the entries by which the log shall name them."""
     entries = []
     for manifest in manifests:
         publication = int(manifest.document["publication"])
@@ -132,8 +164,6 @@ def _append(
         cached = {"manifest": entry.manifest, "files": manifest.files}
         place.write(_files_path(entry.network, entry.date), json.dumps(cached).encode())
         entries.append(entry)
-    if entries:
-        append(place, FOLDER, log, entries, key=key, origin=origin)
     return tuple(entries)
 
 
