@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from permalake.cli.main import main
-from permalake.transparency import keys
+from permalake.transparency import keys, signing
 from support.lakes import DAY1, DAY2, DAY3, OpenLake, build, settings_of
 from support.signed_lakes import NAME, at_home
 
@@ -71,6 +71,48 @@ def test_an_export_that_follows_writes_what_is_published_meanwhile(called, tmp_p
     days = [re.search(r": (\d days); (\d files written)", line).groups() for line in said.splitlines()]
     assert days == [("2 days", "6 files written"), ("3 days", "3 files written")]
     assert "shimmer: 3 days, 17 rows" in called("verify", target)[1]
+
+
+@pytest.mark.parametrize("command", [["verify"], ["export", "target"]])
+def test_a_lake_that_is_published_to_meanwhile_is_not_accused(called, tmp_path, monkeypatch, command) -> None:
+    """A day is corrected after it was signed, before the lake is read."""
+    called("keys", "create", "--name", NAME)
+    monkeypatch.chdir(tmp_path)
+    settings, sign_all, corrected = settings_of(tmp_path / "warehouse"), signing.sign_all, []
+
+    def overtaken(*arguments):
+        entries = sign_all(*arguments)
+        if not corrected:
+            corrected.append(True)
+            build(settings, OpenLake(settings), DAY1, 1, 5, "meanwhile")
+        return entries
+
+    monkeypatch.setattr(signing, "sign_all", overtaken)
+    code, said, reason = called(*command)
+    assert (code, reason) == (0, ""), said
+    assert corrected
+
+
+def test_an_export_that_follows_says_what_is_wrong_and_goes_on(called, tmp_path, monkeypatch) -> None:
+    called("keys", "create", "--name", NAME)
+    checkpoint = tmp_path / "warehouse" / "_log" / "checkpoint"
+    note, pauses = checkpoint.read_bytes(), []
+
+    def pause(_):
+        pauses.append(True)
+        if len(pauses) == 1:
+            checkpoint.write_bytes(b"damaged")
+        elif len(pauses) == 2:
+            checkpoint.write_bytes(note)
+            settings = settings_of(tmp_path / "warehouse")
+            build(settings, OpenLake(settings), DAY3, 3, 5, "meanwhile")
+        else:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("permalake.cli.export.time", SimpleNamespace(sleep=pause))
+    _, said, reasons = called("export", tmp_path / "export", "--follow")
+    assert [re.search(r": (\d days)", line).group(1) for line in said.splitlines()] == ["2 days", "3 days"]
+    assert reasons.splitlines()[0] == "permalake: the note has no signature"
 
 
 def _bytes(target):

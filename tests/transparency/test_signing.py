@@ -11,6 +11,7 @@ from threading import Event, Thread, current_thread
 
 import pytest
 
+from permalake.domains import domain_of
 from permalake.lake.relocate import relocate
 from permalake.lake.restore import restore
 from permalake.transparency import keys, signing
@@ -242,6 +243,18 @@ def test_the_log_survives_a_lost_catalog_and_lost_lists_of_files(settings, lake)
     assert verify(lake_copy(settings, restored), table_of).days == {NETWORK: 2}
     build(settings, restored, DAY3, 3, 3, "third")
     assert sign(settings, restored) == [(NETWORK, str(DAY3))]
+
+
+def test_a_lake_is_checked_as_it_was_read_though_its_log_goes_on(settings, lake) -> None:
+    keys.create_key(NAME)
+    build(settings, lake, DAY1, 1, 3, "first")
+    copy, key = signing.signed_lake(settings, lake.database, domain_of)
+    build(settings, lake, DAY1, 1, 7, "corrected")
+    build(settings, lake, DAY2, 2, 5, "second")
+    assert sign(settings, lake)
+    assert verify(copy, table_of, key=key).rows == {NETWORK: 3 + 2}
+    again, _ = signing.signed_lake(settings, lake.database, domain_of)
+    assert verify(again, table_of, key=key).rows == {NETWORK: 7 + 5 + 2 * 2}
 
 
 def test_a_log_that_is_lost_or_older_than_it_was_is_restored_and_not_begun_anew(

@@ -5,13 +5,16 @@ from __future__ import annotations
 import sys
 import time
 from datetime import datetime
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from permalake.cli.chosen_days import FirstDay, LastDay, Network, chosen_days
 from permalake.config import load_settings
-from permalake.errors import ConfigError
+from permalake.errors import ConfigError, PermalakeError
+
+if TYPE_CHECKING:
+    from permalake.transparency.export import Exported
 
 _PAUSE = 30.0
 
@@ -51,29 +54,37 @@ def command(  # noqa: PLR0917
     database = open_database(settings)
     size = -1
     while True:
-        lake, _ = signed_lake(settings, database, domain_of)
-        log = read_log(lake.place, FOLDER, [key.verifier])
-        if log is None:
-            raise ConfigError("nothing is published yet; `permalake run` builds days")
-        if log.checkpoint.size != size:
-            size = log.checkpoint.size
-            export = Export(
-                lake,
-                log,
-                key.verifier,
-                table_of,
-                lambda entry: is_chosen(entry.network, entry.date),
-                _options(network, day, last),
-            )
-            done = export.write(FolderPlace(target))
-            sys.stdout.write(
-                f"{target}: {done.days:,} day{'s' * (done.days != 1)}; "
-                f"{done.written:,} files written ({done.bytes:,} bytes), {done.kept:,} left as they were\n"
-            )
-            sys.stdout.flush()
+        try:
+            lake, _ = signed_lake(settings, database, domain_of)
+            log = read_log(lake.place, FOLDER, [key.verifier])
+            if log is None:
+                raise ConfigError("nothing is published yet; `permalake run` builds days")
+            if log.checkpoint.size != size:
+                export = Export(
+                    lake,
+                    log,
+                    key.verifier,
+                    table_of,
+                    lambda entry: is_chosen(entry.network, entry.date),
+                    _options(network, day, last),
+                )
+                done = export.write(FolderPlace(target))
+                size = log.checkpoint.size
+                sys.stdout.write(f"{target}: {_counts(done)}\n")
+                sys.stdout.flush()
+        except PermalakeError as error:
+            if not follow:
+                raise
+            sys.stderr.write(f"permalake: {error}\n")
         if not follow:
             return
         time.sleep(_PAUSE)
+
+
+def _counts(done: Exported) -> str:
+    """Return what an export did, in words."""
+    days = f"{done.days:,} day{'s' * (done.days != 1)}"
+    return f"{days}; {done.written:,} files written ({done.bytes:,} bytes), {done.kept:,} left as they were"
 
 
 def _options(network: str | None, first: datetime | None, last: datetime | None) -> str:

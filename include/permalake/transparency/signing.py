@@ -15,8 +15,9 @@ from permalake.errors import PermalakeError
 from permalake.lake.advisory_locks import AdvisoryLock
 from permalake.lake.database import Database
 from permalake.lake.identity import catalog_id
+from permalake.lake.leases import CARRY, DAYS
 from permalake.lake.maintenance import networks_of
-from permalake.lake.published import state
+from permalake.lake.published import state_in
 from permalake.lake.state import now as present_time
 from permalake.lake.state import publications, signed_logs
 from permalake.transparency.copies import LakeCopy
@@ -31,7 +32,7 @@ from permalake.transparency.manifest import (
     says_the_same,
 )
 from permalake.transparency.notes import Checkpoint, SignerKey, VerifierKey
-from permalake.transparency.places import FolderPlace
+from permalake.transparency.places import SMALL, FolderPlace
 
 FOLDER = "_log"
 """The log's folder in the warehouse."""
@@ -51,11 +52,46 @@ def sign_all(settings: Settings, database: Database, domain_of: DomainOf) -> tup
 def signed_lake(
     settings: Settings, database: Database, domain_of: DomainOf
 ) -> tuple[LakeCopy, VerifierKey | None]:
-    """Sign what is not signed yet; return the lake as a copy to be checked, and this machine's public key."""
-    sign_all(settings, database, domain_of)
+    """Sign what is not signed yet; return the lake as a copy to be checked, and this machine's public key.
+
+    The copy is of one moment, though others go on publishing: its log has what its tables have.
+
+    Raises:
+        PermalakeError: if others keep on publishing.
+    """
     key = signing_key()
-    copy = LakeCopy(FolderPlace(settings.lake.warehouse), FOLDER, state(database))
-    return copy, key.verifier if key else None
+    place = FolderPlace(settings.lake.warehouse)
+    for _ in range(_TRIES):
+        sign_all(settings, database, domain_of)
+        with database.read() as connection:
+            before = _with_days(connection)
+        note = place.read(f"{FOLDER}/{CHECKPOINT}")
+        with database.read() as connection:
+            after, tables = _with_days(connection), state_in(connection)
+        if before == after and (key is None or after[1] == 0):
+            copy = LakeCopy(_LogAt(place.location, note) if note else place, FOLDER, tables)
+            return copy, key.verifier if key else None
+    raise PermalakeError("others kept on publishing while the lake was read; try again")
+
+
+class _LogAt(FolderPlace):
+    """A warehouse with the log as of one of its checkpoints."""
+
+    def __init__(self, location: str, note: bytes) -> None:
+        super().__init__(location)
+        self._note = note
+
+    def read(self, path: str, limit: int = SMALL) -> bytes | None:
+        """Return a file's content; the checkpoint's is the one that was read first."""
+        return self._note if path == f"{FOLDER}/{CHECKPOINT}" else super().read(path, limit)
+
+
+def _with_days(connection: Connection) -> tuple[int, int]:
+    """Return the last publication of days or carried tables, and how many of these are not signed."""
+    unsigned = func.count() - func.count(publications.c.signed)
+    query = select(func.coalesce(func.max(publications.c.id), 0), unsigned)
+    last, count = connection.execute(query.where(publications.c.kind.in_([DAYS, CARRY]))).one()
+    return last, count
 
 
 def sign_published(
