@@ -11,13 +11,21 @@ from sqlalchemy import func, insert, select
 
 import permalake.lake.state
 from permalake.config import Settings
+from permalake.domains import domain_of
 from permalake.errors import PermalakeError
 from permalake.lake import leases as leasing
+from permalake.lake.advisory_locks import AdvisoryLock
 from permalake.lake.database import Database
 from permalake.lake.restore import restore
+from permalake.lake.state import publications
+from permalake.transparency import keys
+from permalake.transparency.feed import ready
+from permalake.transparency.signing import signed_lake
+from permalake.transparency.verify import verify
 from support import lake_processes
 from support.lakes import DAY1, DAY2, NETWORK, OpenLake, build, state
 from support.postgres_server import postgres
+from support.signed_lakes import NAME, at_home, sign, table_of
 
 spawn = multiprocessing.get_context("spawn")
 PASSWORD = "q7Zs3cr3tQ7z"
@@ -25,7 +33,7 @@ PASSWORD = "q7Zs3cr3tQ7z"
 
 @pytest.fixture(scope="module")
 def server():
-    with postgres(PASSWORD, ("lake", "empty", "clocks", "writers")) as running:
+    with postgres(PASSWORD, ("lake", "empty", "clocks", "writers", "signed")) as running:
         yield running
 
 
@@ -51,6 +59,27 @@ def test_days_are_built_and_a_lost_catalog_is_restored(server, tmp_path) -> None
     shutil.rmtree(tmp_path / "warehouse")
     with pytest.raises(PermalakeError, match="does not hold the lake"):
         OpenLake(lost)
+
+
+def test_days_are_published_while_others_are_signed_and_told_when_they_are(
+    server, tmp_path, monkeypatch
+) -> None:
+    at_home(monkeypatch, tmp_path / "home")
+    keys.create_key(NAME)
+    settings = settings_of(tmp_path, server.uri("signed", sslmode="require"))
+    lake = OpenLake(settings)
+    with lake.database.write() as connection:
+        AdvisoryLock.SIGNATURE.take(connection)
+        build(settings, lake, DAY1, 1, 5, "a")
+    assert sign(settings, lake) == [(NETWORK, str(DAY1))]
+    build(settings, lake, DAY2, 2, 7, "b")
+    with lake.database.read() as connection:
+        rows = connection.execute(select(publications).order_by(publications.c.id)).mappings().all()
+        assert [(row["id"], row["signed"]) for row in rows] == [(1, 1), (2, None)]
+        assert ready(connection, rows) == rows[:1]
+        assert ready(connection, rows, "b") == rows
+    copy, key = signed_lake(settings, lake.database, domain_of)
+    assert verify(copy, table_of, key=key).days == {NETWORK: 2}
 
 
 def test_leases_go_by_the_clock_of_the_database(server, tmp_path, monkeypatch) -> None:
