@@ -47,6 +47,7 @@ __all__ = [
 
 TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
 """Statuses that a retry may outlast."""
+_BUSY = frozenset({429, 503})
 _AGENT = "permalake"
 # Their log lines hold whole addresses.
 for _noisy in ("httpx", "httpcore"):
@@ -85,7 +86,15 @@ class Probe:
 
 
 class UnavailableError(Exception):
-    """Raised when the service gave no usable answer; the message is one line."""
+    """Raised when the service gave no usable answer; the message is one line.
+
+    The cause, if there is one, is the error of the shape that rejected the last answer. ``is_busy``: the last
+    answer asks for fewer requests, which tells nothing of this one.
+    """
+
+    def __init__(self, reason: str, *, is_busy: bool = False) -> None:
+        super().__init__(reason)
+        self.is_busy = is_busy
 
 
 class RequestRejectedError(Exception):
@@ -103,9 +112,10 @@ class RequestRejectedError(Exception):
 class _TransientError(Exception):
     """A fault that a retry may outlast; ``pause`` is what the service asked for, in seconds."""
 
-    def __init__(self, reason: str, pause: float | None = None) -> None:
+    def __init__(self, reason: str, pause: float | None = None, *, is_busy: bool = False) -> None:
         super().__init__(reason)
         self.pause = pause
+        self.is_busy = is_busy
 
 
 class Service:
@@ -224,7 +234,7 @@ class Service:
                 self._breaker.succeeded()
             else:
                 self._breaker.failed(f"{self.name}: {fault}")
-            raise UnavailableError(f"{self.name}: {fault}") from None
+            raise UnavailableError(f"{self.name}: {fault}", is_busy=fault.is_busy) from fault.__cause__
         except RequestRejectedError:
             self._breaker.succeeded()
             raise
@@ -260,7 +270,7 @@ class Service:
             pause = retry_after(headers.get("retry-after"), datetime.now(UTC))
             if pause is not None and pause <= self._patience.longest_pause:
                 self._rate.hold(pause)
-            raise _TransientError(f"HTTP {status}", pause)
+            raise _TransientError(f"HTTP {status}", pause, is_busy=status in _BUSY)
         if 300 <= status < 400:
             raise _TransientError(f"HTTP {status} (moved; correct its address in the configuration)")
         if status >= 400:
@@ -271,7 +281,7 @@ class Service:
         try:
             return shape(body)
         except MALFORMED as error:
-            raise _TransientError(f"an answer of the wrong form ({wrong_form(error)})") from None
+            raise _TransientError(f"an answer of the wrong form ({wrong_form(error)})") from error
 
     def _exchange(
         self, method: str, path: str, calls: int, request: dict[str, Any]

@@ -398,6 +398,45 @@ class TestNode:
             monkeypatch.setattr(server, "respond", respond)
             assert all(reply.value for reply in rpc.ask(self.CALLS))
 
+    @pytest.mark.parametrize(("status", "most"), [(200, 6), (500, 60)])
+    def test_calls_that_always_fail_cost_their_own_attempts_only(
+        self, world, monkeypatch, status, most
+    ) -> None:
+        """A node that answers them with errors, and one that fails at whatever they stand in."""
+        failing = [json.dumps(tx(number)).encode() for number in (10, 30)]
+        with RpcServer(world) as server, node(server, 2, retry_policy=SHORT) as rpc:
+            plain_call, plain = world[2].call, server.respond
+
+            def call(method, params):
+                if params and json.dumps(params[0]).encode() in failing:
+                    raise RefusalError({"code": -32000, "message": "something odd"})
+                return plain_call(method, params)
+
+            def respond(handler, body, fault):
+                answer = plain(handler, body, fault)
+                return (500, b"{}") if status == 500 and any(one in body for one in failing) else answer
+
+            monkeypatch.setattr(world[2], "call", call)
+            monkeypatch.setattr(server, "respond", respond)
+            assert all(reply.value for reply in rpc.ask(self.CALLS[:5]))
+            replies = rpc.ask(self.CALLS)
+            assert [number for number, reply in enumerate(replies) if reply.fault] == [10, 30]
+            assert all(replies[number].alone for number in (10, 30))
+            assert not rpc.is_down
+            assert len(server.requests[2]) <= most
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            *("execution reverted", "VM execution error.", "out of gas", "invalid jump destination"),
+            *("invalid opcode: INVALID", "stack underflow (0 <=> 1)", "stack limit reached 1024 (1023)"),
+            *("gas uint64 overflow", "write protection"),
+        ],
+    )
+    def test_what_the_chain_itself_says_no_to(self, words) -> None:
+        assert EVM.verdict(-32000, words) == "reverted"
+        assert EVM.verdict(-32000, "execution aborted (timeout = 5s)") == "fault"
+
     @pytest.mark.parametrize("fault", FAULTS)
     def test_a_node_that_is_down_is_left_alone_soon(self, world, fault) -> None:
         with RpcServer(world) as server, node(server, 2, retry_policy=SHORT) as rpc:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 from types import TracebackType
@@ -45,17 +45,27 @@ class Reply:
 
     ``value`` as its shape made it; or ``reverted``: the chain says no; or ``refused``: the node will not
     answer this call; or ``fault``: the call is left open. The last three are one line each.
+
+    Of a fault, ``alone``: the call failed by itself, as often as a request is tried; ``passing``: the reason
+    lies outside the call, a limit for example.
     """
 
     value: Any = None
     reverted: str | None = None
     refused: str | None = None
     fault: str | None = None
+    alone: bool = False
+    passing: bool = False
 
     @property
     def no(self) -> str | None:
         """Why there is no value, where that is final."""
         return self.reverted or self.refused
+
+    @property
+    def stays(self) -> bool:
+        """Whether the call has a fault of its own that no other try is likely to outlast."""
+        return self.alone and not self.passing
 
 
 def probe(errors: RpcErrors) -> Probe:
@@ -90,13 +100,10 @@ class RpcNode:
             if self._size > 1 and not self._has_taken_batches:
                 parts = parts[:1]  # the others wait for what becomes of it
             of_parts = self._pool.map(self._batch, [[calls[number] for number in part] for part in parts])
-            spent = set()
             for part, answers in zip(parts, of_parts, strict=True):
                 for number, reply in zip(part, answers, strict=True):
                     replies[number] = reply
-                if len(part) == 1:  # it had all the retries of a request to itself
-                    spent.update(part)
-            left = [number for number in left if replies[number].fault is not None and number not in spent]
+            left = [n for n in left if replies[n].fault is not None and not replies[n].alone]
             if not left:
                 break
         return replies
@@ -125,9 +132,20 @@ class RpcNode:
                 self._size = 1
             return [reply for call in calls for reply in self._batch([call])]
         except UnavailableError as fault:
-            if len(calls) == 1 or self._service.is_down:
+            if self._service.is_down:
                 return [Reply(fault=str(fault)) for _ in calls]
-            return self._halves(calls)
+            told = fault.__cause__ if isinstance(fault.__cause__, _FaultsError) else None
+            if len(calls) == 1:
+                passing = told.passing if told else fault.is_busy
+                return [Reply(fault=str(fault), alone=True, passing=passing)]
+            return self._halves(calls) if told is None or told.passing else self._each_alone(told.replies)
+
+    def _each_alone(self, replies: Sequence[Reply]) -> list[Reply]:
+        """Return the faults that the node told of each call of a batch, without a request for each."""
+        alone, self._has_taken_batches = self._has_taken_batches, True
+        return [
+            replace(reply, fault=f"{self._service.name}: {reply.fault}", alone=alone) for reply in replies
+        ]
 
     def _halves(self, calls: Sequence[Call]) -> list[Reply]:
         """Split a batch that fails: one of its calls, or its size, may be the reason."""
@@ -179,6 +197,19 @@ class _NoBatchesError(Exception):
     """Raised when the node does not take the batch."""
 
 
+class _FaultsError(ValueError):
+    """Raised when no call of a request has got an answer, so that the whole request is tried again."""
+
+    def __init__(self, replies: list[Reply]) -> None:
+        super().__init__(replies[0].fault)
+        self.replies = replies
+
+    @property
+    def passing(self) -> bool:
+        """Whether a reason may lie outside the calls."""
+        return any(reply.passing for reply in self.replies)
+
+
 def _replies(
     numbered: Sequence[tuple[int, Call]], batch: bool, errors: RpcErrors, document: Any
 ) -> list[Reply]:
@@ -195,7 +226,7 @@ def _replies(
         by_id = {str(numbered[0][0]): item for item in by_id.values()}
     replies = [_reply(call, by_id.get(str(number)), errors) for number, call in numbered]
     if all(reply.fault is not None for reply in replies):
-        raise ValueError(replies[0].fault)
+        raise _FaultsError(replies)
     return replies
 
 
@@ -212,17 +243,17 @@ def _whole(document: dict[str, Any]) -> NoReturn:
 
 def _reply(call: Call, item: dict[str, Any] | None, errors: RpcErrors) -> Reply:
     if item is None:
-        return Reply(fault="no JSON-RPC reply")
+        return Reply(fault="no JSON-RPC reply", passing=True)
     error = item.get("error")
     if error is not None:
         code, words = (error.get("code"), error.get("message")) if isinstance(error, dict) else (None, error)
-        return Reply(
-            **{
-                (call.errors or errors).verdict(code if isinstance(code, int) else None, words): _code_text(
-                    code
-                )
-            }
-        )
+        number, family = code if isinstance(code, int) else None, call.errors or errors
+        match family.verdict(number, words):
+            case "reverted":
+                return Reply(reverted=_code_text(code))
+            case "refused":
+                return Reply(refused=_code_text(code))
+        return Reply(fault=_code_text(code), passing=family.is_passing(number, words))
     try:
         return Reply(call.shape(item["result"]))
     except MALFORMED as wrong:

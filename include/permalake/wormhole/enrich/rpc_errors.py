@@ -30,6 +30,8 @@ class RpcErrors:
     refused_words: re.Pattern[str] = _NEVER
     limit_words: re.Pattern[str] = _NEVER
     """Words that mark a transient limit, whatever the code."""
+    passing_codes: frozenset[int] = frozenset({429, -32005})
+    """Codes of a moment: a limit (HTTP's and EIP-1474's), or a Solana node that is behind."""
     probe: str = ""
     """A method without parameters that every healthy node answers."""
 
@@ -44,12 +46,19 @@ class RpcErrors:
             return "refused"
         return "fault"
 
+    def is_passing(self, code: Any, message: Any) -> bool:
+        """Whether a fault tells of the moment and not of the call."""
+        return code in self.passing_codes or self.limit_words.search(str(message)) is not None
 
-# 3 is geth's code of a revert with data, -32015 Parity's and Nethermind's VM execution error.
+
+# 3 is geth's code of a revert with data, -32015 Parity's and Nethermind's VM execution error. "execution
+# aborted" is no revert: the node ran out of time, which another one may have.
 EVM = RpcErrors(
     reverted_codes=frozenset({3, -32015}),
     reverted_words=re.compile(
-        r"revert|invalid opcode|bad instruction|out of gas|stack under|execution error", re.IGNORECASE
+        r"revert|invalid (opcode|jump)|bad instruction|out of gas|gas uint64 overflow|stack (under|limit)|"
+        r"write protection|execution error",
+        re.IGNORECASE,
     ),
     refused_words=re.compile(
         r"block range|more than \d+ (results|logs)|too many (results|logs)|finalized|(unknown|invalid) block",
