@@ -11,7 +11,7 @@ import pytest
 from permalake.net.http import RetryPolicy, Service
 from permalake.wormhole.codec import abi
 from permalake.wormhole.codec.native_addresses import base58
-from permalake.wormhole.codec.solana_accounts import wrapped_mint, wrapped_nft
+from permalake.wormhole.codec.solana_accounts import metadata_account, wrapped_mint, wrapped_nft
 from permalake.wormhole.enrich.evm import Evm
 from permalake.wormhole.enrich.jsonrpc import Call, RpcNode, probe
 from permalake.wormhole.enrich.questions import TOO_NEW, ChainAnswer, Question
@@ -218,6 +218,29 @@ class TestTokensOnEvm:
         assert told.reason is None
         assert f"JSON-RPC error {code}" in told.fault
 
+    @pytest.mark.parametrize("kind", ["token", "wrapped"])
+    def test_a_text_that_always_fails_hides_no_decimals(self, monkeypatch, kind) -> None:
+        world = EvmChain()
+        world.wrapped = {(1, f"{7:064x}"): ALICE}
+        world.tokens = {ALICE: ("A", "Alice", 9)}
+        failing = ["symbol()"]
+        plain = world._view
+
+        def view(contract, data):
+            if data.hex() in [abi.selector(name).hex() for name in failing]:
+                raise RefusalError({"code": -32000, "message": "something odd"})
+            return plain(contract, data)
+
+        monkeypatch.setattr(world, "_view", view)
+        asked = [Question(kind, "00" * 12 + ALICE[2:] if kind == "token" else f"1:{7:064x}")]
+        with RpcServer({2: world}) as server, node(server, 2, retry_policy=SHORT) as rpc:
+            evm = Evm(evm_chain(), rpc)
+            assert evm.answers(kind, asked) == [ChainAnswer(ALICE, None, "Alice", 9, provisional=True)]
+            failing.append("decimals()")
+            (told,) = evm.answers(kind, asked)
+            assert (told.address, told.reason) == (None, None)
+            assert "JSON-RPC error -32000" in told.fault
+
     def test_a_token_that_always_fails_costs_no_other_token_its_answer(self, monkeypatch) -> None:
         world = EvmChain()
         tokens = [f"0x{n:040x}" for n in range(1, 8)]
@@ -312,6 +335,25 @@ class TestSolana:
             ChainAnswer(reason="no token account"),
             ChainAnswer(reason="no such account"),
         ]
+
+    @pytest.mark.parametrize(("code", "passes"), [(-32000, False), (429, True)])
+    def test_names_that_always_fail_hide_no_decimals(self, monkeypatch, code, passes) -> None:
+        world = SolanaChain()
+        world.mints = {key("mint"): ("M", "Mint", 5)}
+        plain = world.call
+
+        def call(method, params):
+            if params[0] == metadata_account(key("mint")):
+                raise RefusalError({"code": code, "message": "something odd"})
+            return plain(method, params)
+
+        monkeypatch.setattr(world, "call", call)
+        asked = [Question("token", b"mint".rjust(32, b"\x07").hex())]
+        with RpcServer({1: world}) as server, node(server, 1, retry_policy=SHORT) as rpc:
+            (told,) = Solana(self.CHAIN, rpc).answers("token", asked)
+        known = ChainAnswer(key("mint"), decimals=5, provisional=True)
+        assert told == (ChainAnswer(fault=told.fault) if passes else known)
+        assert bool(told.fault) == passes
 
     @pytest.mark.parametrize("raw", [False, True])
     def test_wrapped_mints_and_their_metadata(self, raw) -> None:

@@ -178,11 +178,15 @@ class Evm:
         described = {}
         for number, token in enumerate(tokens):
             of_token = replies[number * len(parts) : (number + 1) * len(parts)]
-            fault = next((reply.fault for reply, _ in of_token if reply.fault), None)
+            faulty = [reply for reply, _ in of_token if reply.fault]
             values = {name: reply.value for (name, _), (reply, _) in zip(parts, of_token, strict=True)}
-            provisional = any(unsure for _, unsure in of_token)
+            provisional = any(unsure for _, unsure in of_token) or bool(faulty)
+            # A text that always fails keeps nobody from the amounts, which take the decimals alone.
+            is_enough = values.get("decimals") is not None and all(reply.stays for reply in faulty)
             described[token] = (
-                ChainAnswer(fault=fault) if fault else ChainAnswer(token, **values, provisional=provisional)
+                ChainAnswer(fault=faulty[0].fault)
+                if faulty and not is_enough
+                else ChainAnswer(token, **values, provisional=provisional)
             )
         return described
 

@@ -133,11 +133,13 @@ class Solana:
         def mint_answer(mint: str, reply: Reply) -> ChainAnswer:
             if reply.value is None:
                 return _answer(reply, ChainAnswer, none)
-            if texts[mint].fault:
-                return ChainAnswer(fault=texts[mint].fault)
-            symbol, name = texts[mint].value or (None, None)
+            told = texts[mint]
             decimals = reply.value if reply.value >= 0 else None
-            return ChainAnswer(mint, symbol, name, decimals, provisional=texts[mint].no is not None)
+            # Names that always fail keep nobody from the amounts, which take the decimals alone.
+            if told.fault and not (told.stays and decimals is not None):
+                return ChainAnswer(fault=told.fault)
+            symbol, name = told.value or (None, None)
+            return ChainAnswer(mint, symbol, name, decimals, provisional=bool(told.no or told.fault))
 
         return [mint_answer(mint, reply) for mint, reply in zip(mints, accounts, strict=True)]
 
