@@ -283,6 +283,23 @@ class TestDeepDays:
         place.server.counts = lambda day: 720
         place.fetch(FIRST, FIRST)
 
+    def test_an_operation_without_its_vaa_is_no_message_that_is_there(self, place, world) -> None:
+        place.server.operations = [
+            operation_of(one) | ({} if number % 3 else {"vaa": None}) for number, one in enumerate(world)
+        ]
+        of_day = [one for one in world if days_of_document(one)[0] == FIRST]
+        unsigned = world[30]
+        place.server.vaas.remove(unsigned)
+        place.server.counts = lambda day: 720
+        with pytest.raises(PermalakeError, match=r"2024-03-10 has 720 messages, of which it serves 719;"):
+            place.fetch(FIRST, FIRST)
+        asked = [call[1] for call in place.server.asked("/api/v1/vaas/")]
+        assert asked.count(f"/api/v1/vaas/{unsigned['id']}") == 1
+        place.server.vaas.append(unsigned)
+        place.fetch(FIRST, FIRST)
+        landed = {one.get("vaa") for kind in ("vaas", "operations") for one in place.landed(kind)}
+        assert {one["vaa"] for one in of_day} <= landed
+
     def test_operations_of_one_moment_that_do_not_fit_are_an_error(self, place, world) -> None:
         one = operation_of(world[0])
         place.server.operations = [dict(one, id=f"1/{'00' * 32}/{number}") for number in range(400)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 from permalake.intervals import Span
 from permalake.net.http import RequestRejectedError, Service
 from permalake.wormhole.sources.document_cache import Document, DocumentCache
-from permalake.wormhole.sources.vaa_documents import body_time, days_of_document, unix_time
+from permalake.wormhole.sources.vaa_documents import MARGIN_SECONDS, body_time, days_of_document, unix_time
 
 Emitter = tuple[str, str]
 """Chain id and address, as they stand in ids."""
@@ -31,6 +32,17 @@ _DAY = timedelta(days=1)
 
 class IncompleteError(Exception):
     """Raised when the service does not serve all VAAs of a day; the message is one line."""
+
+
+@dataclass
+class _Known:
+    """Sequences of an emitter with their times (unix seconds).
+
+    ``times``: of VAAs that are landed; ``named``: of operations that came without their VAA.
+    """
+
+    times: dict[int, int] = field(default_factory=dict)
+    named: dict[int, int] = field(default_factory=dict)
 
 
 class DeepDays:
@@ -66,34 +78,45 @@ class DeepDays:
                 if rejected.status == 404:
                     raise
                 # Too deep as well; what is missing is requested by its sequence.
-        for emitter, times in sorted(self._known(span).items()):
-            self._fill(emitter, times, span)
+        for emitter, known in sorted(self._known(span).items()):
+            self._fill(emitter, known, span)
             self._flush()
         self._compare(span)
 
-    def _known(self, span: Span) -> dict[Emitter, dict[int, int]]:
-        """Return sequences and times (unix seconds) of what is landed around a span, by emitter."""
-        by_emitter: dict[Emitter, dict[int, int]] = defaultdict(dict)
+    def _known(self, span: Span) -> dict[Emitter, _Known]:
+        """Return what is landed around a span, by emitter."""
+        by_emitter: dict[Emitter, _Known] = defaultdict(_Known)
         for document in self._landed.documents(_day(span[0]) - _DAY, _day(span[1] - 1) + _DAY):
             parts = str(document.get("id")).split("/")
             time = _time_of(document)
             if len(parts) == 3 and parts[2].isascii() and parts[2].isdigit() and time is not None:
-                by_emitter[parts[0], parts[1]][int(parts[2])] = time
+                known = by_emitter[parts[0], parts[1]]
+                (known.times if document.get("vaa") else known.named)[int(parts[2])] = time
         return by_emitter
 
-    def _fill(self, emitter: Emitter, times: dict[int, int], span: Span) -> None:
-        inside = sorted(number for number, time in times.items() if span[0] <= time < span[1])
+    def _fill(self, emitter: Emitter, known: _Known, span: Span) -> None:
+        times = known.times
+        named = {
+            number
+            for number, time in known.named.items()
+            if number not in times and span[0] - MARGIN_SECONDS <= time < span[1] + MARGIN_SECONDS
+        }
+        for number in sorted(named):
+            if (time := self._fetch(emitter, number)) is not None:
+                times[number] = time
+        inside = {number for number, time in times.items() if span[0] <= time < span[1]}
         if not inside:
             return
         for before, after in pairwise(sorted(times)):
             near = before in inside or after in inside
             if near and after - before <= _LARGEST_GAP:
                 for number in range(before + 1, after):
-                    self._fetch(emitter, number)
-        if inside[-1] == max(times):
-            self._beyond(emitter, inside[-1], 1, span)
-        if inside[0] == min(times):
-            self._beyond(emitter, inside[0], -1, span)
+                    if number not in named:
+                        self._fetch(emitter, number)
+        if max(inside) == max(times):
+            self._beyond(emitter, max(inside), 1, span)
+        if min(inside) == min(times):
+            self._beyond(emitter, min(inside), -1, span)
 
     def _beyond(self, emitter: Emitter, number: int, step: int, span: Span) -> None:
         """Request sequences beyond the known ones until they leave the span."""
@@ -132,7 +155,7 @@ class DeepDays:
         of_day = [
             document for document in self._landed.documents(day, day) if days_of_document(document)[1] == day
         ]
-        messages = {str(document.get("id")) for document in of_day}
+        messages = {str(document.get("id")) for document in of_day if document.get("vaa")}
         reported = self._reported(day)
         if reported is None and not any("sourceChain" in document for document in of_day):
             raise IncompleteError(

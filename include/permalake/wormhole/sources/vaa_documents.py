@@ -10,6 +10,8 @@ from typing import Any
 
 from permalake.wormhole.sources.document_cache import UNDATED, Document
 
+MARGIN_SECONDS = 10 * 60
+"""An operation carries the time of its transaction; its VAA's may differ so much."""
 _GENESIS = datetime(2020, 8, 1, tzinfo=UTC).timestamp()
 _HEADER, _SIGNATURE = 6, 66
 _VAA_FIELDS = ("id", "vaa", "timestamp", "indexedAt", "txHash")

@@ -33,6 +33,7 @@ from permalake.wormhole.sources.deep_days import DeepDays, Emitter, IncompleteEr
 from permalake.wormhole.sources.document_cache import Document, DocumentCache, NoteNews
 from permalake.wormhole.sources.listing import Page, walk
 from permalake.wormhole.sources.vaa_documents import (
+    MARGIN_SECONDS,
     days_of_document,
     time_of_operation,
     time_of_vaa,
@@ -49,8 +50,6 @@ LOOK_BACK = 3
 GENESIS = datetime(2020, 8, 1, tzinfo=UTC)
 # What is younger than this may not have been indexed yet.
 _LAG_SECONDS = 15 * 60
-# An operation carries the time of its transaction; its VAA's may differ a little.
-_MARGIN_SECONDS = 10 * 60
 _PAGES_AT_ONCE = 20
 _DEEP_PAGES = 100
 _NEWEST_PAGES = 200
@@ -231,7 +230,7 @@ class _Client:
             before = documents
 
     def _list_operations(self, span: Span, sealed: Span) -> None:
-        oldest, newest = span[0] - _MARGIN_SECONDS, span[1] + _MARGIN_SECONDS
+        oldest, newest = span[0] - MARGIN_SECONDS, span[1] + MARGIN_SECONDS
         while newest > oldest:
             window = {"from": _spelled(oldest), "to": _spelled(newest)}
             turn = self._pages("operations", "", **window)
