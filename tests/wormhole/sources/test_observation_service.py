@@ -97,6 +97,26 @@ def test_a_busy_day_comes_by_the_list_and_is_not_asked_for_again(tmp_path: Path)
         assert len(server.calls) == asked, "nothing is missing, so force has nothing to ask for"
 
 
+def test_one_empty_page_does_not_end_the_list(tmp_path: Path) -> None:
+    class Forgetful(ExplorerServer):
+        empty = 1
+
+        def _page(self, kind, found, query, time_of, field):
+            if query["page"] == ["3"] and self.empty:
+                self.empty -= 1
+                return 200, None
+            return super()._page(kind, found, query, time_of, field)
+
+    with Forgetful(observations=busy_day(144)) as server:
+        server.largest["observations"] = 100
+        settings = settings_of(tmp_path, server)
+        assert fetch(settings, 144) == Fetched()
+        assert not server.empty
+        assert all(landed(settings)[at + 1000] == set(GUARDIANS) for at in range(144))
+        singles = [path for _, path, *_ in server.calls if path.endswith(tuple("0123456789"))]
+        assert singles == []
+
+
 def test_few_messages_are_asked_for_one_by_one(tmp_path: Path) -> None:
     with ExplorerServer(observations=busy_day(3), faulty=0.2, seed=2) as server:
         settings = settings_of(tmp_path, server)

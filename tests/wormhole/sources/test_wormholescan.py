@@ -223,6 +223,30 @@ def test_documents_that_arrive_while_pages_are_turned_hide_none(tmp_path, world,
         assert set(vaas(of_days(world, FIRST, THIRD))) <= set(vaas(place.landed("vaas")))
 
 
+@pytest.mark.parametrize("kind", ["vaas", "operations"])
+@pytest.mark.parametrize("nothing", [[], None])
+def test_one_empty_page_does_not_end_a_list(tmp_path, world, operations, monkeypatch, kind, nothing) -> None:
+    monkeypatch.setitem(wormholescan._SIZES, kind, (10,))
+
+    class Forgetful(ExplorerServer):
+        empty = 1
+
+        def _page(self, listed, found, query, time_of, field):
+            if listed == kind and query["page"] == ["3"] and query["sortOrder"] == ["DESC"] and self.empty:
+                self.empty -= 1
+                return 200, {field: nothing}
+            return super()._page(listed, found, query, time_of, field)
+
+    with Forgetful(world, operations) as server:
+        place = Place(tmp_path, server)
+        place.fetch(FIRST, THIRD)
+        assert not server.empty
+        assert set(vaas(of_days(world, FIRST, THIRD))) <= set(vaas(place.landed("vaas")))
+        assert {one["id"] for one in place.landed("operations")} == {
+            one["id"] for one in operations if "2024" in one["sourceChain"]["timestamp"]
+        }
+
+
 def message(emitter, number, second):
     """A document of a VAA without signatures."""
     raw = bytes([1, 0, 0, 0, 0, 0]) + second.to_bytes(4, "big") + bytes(4) + number.to_bytes(8, "big")

@@ -39,7 +39,8 @@ def walk(fetch: Fetch, span: Span, time_of: TimeOf, *, seek: bool) -> Iterator[P
     first = _first_page(fetch, end, time_of) if seek else 0
     ordered, before, top = True, None, None
     for number in range(first, _MOST_PAGES):
-        documents = fetch(number)
+        # One empty page may be a fault of the moment, and nobody would look beyond it again.
+        documents = fetch(number) or fetch(number)
         if not documents or documents == before:
             return
         before = documents
