@@ -98,6 +98,21 @@ def test_processes_keep_one_pace(tmp_path) -> None:
     assert "key" not in "".join(path.name for path in tmp_path.iterdir())
 
 
+def test_processes_that_share_a_rate_have_the_whole_of_it_together(server) -> None:
+    services = [Service("gold", server.url, 40, None, HASTY, shares=4) for _ in range(4)]
+
+    def ask(service):
+        with service:
+            for _ in range(10):
+                service.get(PATH, prices, PARAMS)
+
+    begun = time.monotonic()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(ask, services))
+    assert time.monotonic() - begun < 3, "at a quarter of the rate it takes 4 s"
+    assert server.busiest(1.0) <= 40
+
+
 @pytest.mark.parametrize("fault", ["429 1", "503 1"])
 def test_retry_after_keeps_every_thread_away(server, fault) -> None:
     server.down = fault

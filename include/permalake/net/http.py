@@ -121,8 +121,9 @@ class _TransientError(Exception):
 class Service:
     """A web service at ``base``, safe to use from many threads.
 
-    Threads share its rate, breaker and connections. With a ``probe`` a request that fails is no failure of
-    the service as long as the service answers the probe: one bad request cannot block all others.
+    Threads share its rate, breaker and connections; with ``shares``, so many processes share the rate. With a
+    ``probe`` a request that fails is no failure of the service as long as the service answers the probe: one
+    bad request cannot block all others.
     """
 
     def __init__(
@@ -134,12 +135,13 @@ class Service:
         retry_policy: RetryPolicy | None = None,
         *,
         connections: int = 20,
+        shares: int = 1,
         probe: Probe | None = None,
     ) -> None:
         self.name = name
         self._base = base.rstrip("/")
         self._patience = retry_policy or RetryPolicy()
-        self._rate = Rate(rate_per_second, CrossProcessRateLimiter(self._base))
+        self._rate = Rate(rate_per_second, CrossProcessRateLimiter(self._base), shares)
         self._breaker = Breaker(self._patience.failures, self._patience.rest)
         self._probe = probe
         given = self._patience

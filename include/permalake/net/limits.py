@@ -21,18 +21,21 @@ class Rate:
 
     A request may hold several calls, at most :attr:`largest`. The time of arrival is unknown, except that it
     lies before the answer. So a call counts from its departure until a second after its answer, and no second
-    sees more than ``largest`` arrivals. ``pace`` spaces them from those of other processes.
+    sees more than ``largest`` arrivals. ``pace`` spaces them from those of other processes. With ``shares``
+    the bucket is that of one of so many processes, and the pace that of all of them.
     """
 
     def __init__(
         self,
         per_second: float,
         pace: CrossProcessRateLimiter | None = None,
+        shares: int = 1,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._pace = pace
-        self.largest = max(1, int(per_second))
-        self._step = _MARGIN / per_second
+        self.largest = max(1, int(per_second / shares))
+        self._step_of_all = _MARGIN / per_second
+        self._step = self._step_of_all * shares
         self._clock = clock
         self._turn = threading.Lock()
         self._changed = threading.Condition()
@@ -47,7 +50,7 @@ class Rate:
         with self._turn:  # kept while waiting, so that a late riser does not come close to the next one
             self._wait(calls)
             if self._pace:
-                self._pace.wait(self._step * calls)
+                self._pace.wait(self._step_of_all * calls)
         try:
             yield
         finally:

@@ -59,7 +59,10 @@ def first_patience(timeout: float) -> RetryPolicy:
 
 @dataclass(frozen=True, slots=True)
 class NodeAddress:
-    """A node and how it may be asked, by one process. ``name`` is what errors call it."""
+    """A node and how it may be asked, by one process. ``name`` is what errors call it.
+
+    ``shares``: how many processes share the rate.
+    """
 
     name: str
     url: str
@@ -68,6 +71,7 @@ class NodeAddress:
     concurrency: int
     timeout: float
     retry_policy: RetryPolicy | None = None
+    shares: int = 1
 
     def connect(self) -> NodeApi:
         """Return the node's API in the dialect of its protocol."""
@@ -86,6 +90,7 @@ class NodeAddress:
                 self.rate_per_second,
                 retry_policy=self.retry_policy or usual,
                 connections=self.concurrency,
+                shares=self.shares,
             )
         )
 

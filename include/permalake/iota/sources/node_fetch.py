@@ -55,11 +55,7 @@ def fetch(
     node cannot be asked; what it had answered by then is landed.
     """
     tasks = min(len(stretches), spark.sparkContext.defaultParallelism, address.concurrency)
-    share = replace(
-        address,
-        rate_per_second=address.rate_per_second / tasks,
-        concurrency=address.concurrency // tasks,
-    )
+    share = replace(address, concurrency=address.concurrency // tasks, shares=tasks)
     rows = [asdict(stretch) | {"task": i * tasks // len(stretches)} for i, stretch in enumerate(stretches)]
     done = (
         spark.createDataFrame(pa.Table.from_pylist(rows, _STRETCHES))
