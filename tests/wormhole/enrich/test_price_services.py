@@ -207,10 +207,38 @@ def test_a_past_outside_the_plan_is_no_lack_of_quotes(tmp_path, monkeypatch) -> 
         assert answer(T0).quotes
         assert answer(T0 - 3 * DAY, account="a larger plan").forbidden
         assert len(server.calls) == 3
-        assert answer(T0 - 2 * DAY, days=3).quotes == [], "the day after it is outside, too"
         part = answer(T0 - 2 * DAY, days=3)
         assert part.forbidden
         assert part.quotes, "what the plan has of a range"
+
+
+@pytest.mark.parametrize("before", [1, 59, 200])
+def test_a_range_across_the_begin_of_the_plan_has_every_day_that_the_plan_has(
+    tmp_path, monkeypatch, before
+) -> None:
+    quotes = history(1)
+    coins = {"gold": quotes, "tin": quotes, "lead": quotes}
+    with PriceServer(coins) as server, Service("cg", server.url, 1000, None, SHORT) as http:
+        plain = server.answer
+        monkeypatch.setattr(
+            server,
+            "answer",
+            lambda path, query: (401, TOO_FAR) if int(query["from"][0]) < T0 else plain(path, query),
+        )
+        refusals = Refusals(server.url, "key", tmp_path, lambda: T0 + 5 * DAY)
+        service = CoinGecko(http, CHAINS, WINDOW, lambda: T0 + 5 * DAY, refusals)
+        span = (T0 - before * DAY, T0 + 6 * DAY)
+        for coin, calls in (("gold", 10), ("tin", 1), ("lead", 1)):
+            asked_before = len(server.calls)
+            (only,) = service.answers([Ask(coin, span)])
+            known = [at for at, _ in quotes if at <= T0 + 5 * DAY]
+            assert [quote.micros // 10**6 for quote in only.quotes] == known
+            assert only.forbidden
+            assert len(server.calls) - asked_before <= calls
+        assert refusals.refused([coingecko.HISTORY]) == {coingecko.HISTORY: str(T0 - DAY)}
+        asked_before = len(server.calls)
+        assert all(one.quotes for one in service.answers([Ask(coin, span) for coin in coins], fresh=True))
+        assert len(server.calls) - asked_before <= 30
 
 
 @pytest.mark.parametrize("batches", [True, False])

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import Any, NoReturn
 from urllib.parse import quote, urlsplit
 
@@ -25,7 +25,7 @@ from permalake.wormhole.reference import ChainInfo
 
 NAME = "coingecko"
 HISTORY = "history"
-"""Under this name the start of the earliest refused range is remembered, in unix seconds."""
+"""Under this name the last day that lies outside the plan is remembered, by its start in unix seconds."""
 _UNLISTED_FOR, _FORBIDDEN_FOR = 7 * 86_400, 86_400
 """Seconds after which an unlisted coin, or a past outside the plan, is requested again."""
 PUBLIC, PRO = "https://api.coingecko.com/api/v3", "https://pro-api.coingecko.com/api/v3"
@@ -59,6 +59,7 @@ class CoinGecko:
         self._window = math.ceil(window)
         self._clock = clock
         self._refusals = refusals
+        self._plan_begins = 0
 
     def coin(self, token: Coin) -> str | None:
         """Return ``id``, or ``platform/address`` of a token that no list knows."""
@@ -81,38 +82,53 @@ class CoinGecko:
             if fresh or not self._refusals
             else self._refusals.refused({a.coin for a in requested} | {HISTORY})
         )
-        first = int(refused[HISTORY]) + _DAY if HISTORY in refused else 0
+        self._plan_begins = int(refused[HISTORY]) + _DAY if HISTORY in refused else 0
         open_asks = []
         for ask in requested:
             if ask.coin in refused:
                 yield PriceAnswer((ask,), unlisted=True, remembered=True)
-            elif ask.span[1] <= first:
+            elif ask.span[1] <= self._plan_begins:
                 yield PriceAnswer((ask,), forbidden=_FORBIDDEN, remembered=True)
             else:
                 open_asks.append(ask)
         with ThreadPoolExecutor(_THREADS) as pool:
-            yield from pool.map(partial(self._answer, first=first), open_asks)
+            yield from pool.map(self._answer, open_asks)
 
-    def _answer(self, ask: Ask, first: int) -> PriceAnswer:
-        """Request an ask; what lies before ``first`` is known to be outside the plan."""
-        start, end = ask.span
-        forbidden = _FORBIDDEN if start < first else None
-        start, end = max(start, first), min(end, math.ceil(self._clock()))
+    def _answer(self, ask: Ask) -> PriceAnswer:
+        start, end = max(ask.span[0], self._plan_begins), min(ask.span[1], math.ceil(self._clock()))
+        forbidden = _FORBIDDEN if ask.span[0] < start else None
         quotes: list[Quote] = []
-        longest = DAYS_AT_ONCE * _DAY
         try:
-            for at in range(start, end, longest):
+            while start < end:
+                stop = min(start + DAYS_AT_ONCE * _DAY, end)
                 try:
-                    quotes += self._range(ask.coin, at, min(at + longest, end))
+                    quotes += self._range(ask.coin, start, stop)
+                    start = stop
                 except _ForbiddenError:
                     forbidden = _FORBIDDEN
-                    self._remember({HISTORY: str(at)}, _FORBIDDEN_FOR)
+                    start = self._first_day(ask.coin, start, end)
+                    self._plan_begins = max(self._plan_begins, start)
+                    self._remember({HISTORY: str(self._plan_begins - _DAY)}, _FORBIDDEN_FOR)
         except _UnlistedError:
             self._remember({ask.coin: "unlisted"}, _UNLISTED_FOR)
             return PriceAnswer((ask,), unlisted=True)
         except UnavailableError as error:
             return PriceAnswer((ask,), fault=str(error))
         return PriceAnswer((ask,), quotes, forbidden=forbidden)
+
+    def _first_day(self, coin: str, start: int, end: int) -> int:
+        """Return the first day of a refused range that the plan has; a day after its last one, if none."""
+
+        def has(day: int) -> bool:
+            try:
+                self._range(coin, day, min(day + _DAY, end))
+            except _ForbiddenError:
+                return False
+            return True
+
+        days = range(start + _DAY, end, _DAY)
+        number = bisect_left(days, x=True, key=has)
+        return start + (number + 1) * _DAY
 
     def _remember(self, refused: dict[str, str], seconds: float) -> None:
         if self._refusals:
