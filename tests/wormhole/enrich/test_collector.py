@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import dataclass
 
 import pytest
@@ -93,3 +94,24 @@ def test_what_was_answered_before_an_error_is_stored() -> None:
     with pytest.raises(KeyError, match="unforeseen"):
         collect({1: Inquiry(Node(), 2, failing())}, rows.extend)
     assert rows == [{"n": 1}]
+
+
+def test_an_error_of_the_store_loses_nothing_and_ends_the_asking(monkeypatch) -> None:
+    monkeypatch.setattr(collector, "_ROWS_AT_ONCE", 1)
+    asked, rows, errors = [], [], [OSError("no space left")]
+
+    def batches():
+        for number in range(500):
+            asked.append(number)
+            time.sleep(0.01)
+            yield Batch([{"n": number}], 1)
+
+    def store(portion):
+        if errors:
+            raise errors.pop()
+        rows.extend(portion)
+
+    with pytest.raises(OSError, match="no space left"):
+        collect({1: Inquiry(Node(), 500, batches())}, store)
+    assert rows[:1] == [{"n": 0}]
+    assert len(asked) < 250

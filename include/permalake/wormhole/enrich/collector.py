@@ -7,10 +7,12 @@ several batches; what it was to be asked remains open for another run.
 from __future__ import annotations
 
 import queue
+import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -101,34 +103,41 @@ def collect(inquiries: Mapping[int, Inquiry], store: Callable[[list[Row]], objec
         return
     rows: list[Row] = []
     since = time.monotonic()
-    try:
-        for some in _rows_of(inquiries.values()):
-            rows += some
-            if len(rows) >= _ROWS_AT_ONCE or (rows and time.monotonic() - since > _SECONDS_AT_ONCE):
-                portion, rows, since = rows, [], time.monotonic()
-                store(portion)
-    finally:  # what was answered before an error counts
-        if rows:
-            store(rows)
+    with closing(_rows_of(inquiries.values())) as portions:
+        try:
+            for some in portions:
+                rows += some
+                if len(rows) >= _ROWS_AT_ONCE or (rows and time.monotonic() - since > _SECONDS_AT_ONCE):
+                    store(rows)
+                    rows, since = [], time.monotonic()
+        finally:  # what was answered before an error counts, also one of the store
+            if rows:
+                store(rows)
 
 
-def _rows_of(inquiries: Iterable[Inquiry]) -> Iterator[list[Row]]:
+def _rows_of(inquiries: Iterable[Inquiry]) -> Generator[list[Row]]:
     """Yield rows as chains answer, and none each second that none does."""
     answers: queue.SimpleQueue[list[Row]] = queue.SimpleQueue()
+    nobody_listens = threading.Event()
 
     def ask(inquiry: Inquiry) -> None:
         for rows in inquiry.rows():
             answers.put(rows)
+            if nobody_listens.is_set():
+                return
 
     every = list(inquiries)
     with ThreadPoolExecutor(len(every)) as pool:
         work = [pool.submit(ask, inquiry) for inquiry in every]
         for future in work:
             future.add_done_callback(lambda _: answers.put([]))
-        while not (all(future.done() for future in work) and answers.empty()):
-            try:
-                yield answers.get(timeout=1)
-            except queue.Empty:
-                yield []
+        try:
+            while not (all(future.done() for future in work) and answers.empty()):
+                try:
+                    yield answers.get(timeout=1)
+                except queue.Empty:
+                    yield []
+        finally:
+            nobody_listens.set()
         for future in work:
             future.result()
