@@ -14,6 +14,7 @@ from random import Random
 
 import pytest
 
+from permalake.net import shared_pace
 from permalake.net.http import Probe, RequestRejectedError, RetryPolicy, Service, UnavailableError
 from permalake.net.refusals import Refusals
 from permalake.net.responses import Body, decoded, document
@@ -210,6 +211,28 @@ class TestSharedBetweenProcesses:
         assert held - begun > 1.8
         second.wait(0.01)
         assert time.monotonic() - held < 1.8, "it pauses once"
+
+    def test_machines_that_share_a_folder_do_not_compare_their_clocks(self, tmp_path, monkeypatch) -> None:
+        paces = []
+        for machine in ("one", "other"):
+            boot_id = tmp_path / machine
+            boot_id.write_text(machine)
+            monkeypatch.setattr(shared_pace, "_BOOT_ID", boot_id)
+            paces.append(CrossProcessRateLimiter("https://node.example.org", tmp_path / "paces"))
+        begun = time.monotonic()
+        paces[0].hold(10)
+        paces[1].wait(0.01)
+        assert time.monotonic() - begun < 5
+
+    def test_a_clock_that_began_anew_waits_for_no_old_note(self, tmp_path, monkeypatch) -> None:
+        monkeypatch.setattr(shared_pace, "_BOOT_ID", tmp_path / "no such file")
+        pace = CrossProcessRateLimiter("https://node.example.org", tmp_path / "paces")
+        with monkeypatch.context() as earlier:
+            earlier.setattr(shared_pace.time, "monotonic", lambda: 1e9)
+            pace.wait(0.01)
+        begun = time.monotonic()
+        pace.wait(0.01)
+        assert time.monotonic() - begun < 5
 
     def test_refusals_are_shared_per_account_and_forgotten(self, tmp_path) -> None:
         now = [1000.0]

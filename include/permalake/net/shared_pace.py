@@ -11,6 +11,7 @@ import hashlib
 import os
 import struct
 import time
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,20 +20,22 @@ from permalake.paths import HOME
 
 _NOTE = struct.Struct("<3d")
 _LONGEST_HOLD = 600.0
-"""Bounds what a note from before a restart of the machine can ask for."""
+"""Bounds what a note from before a restart can ask for, where the system does not number its starts."""
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 class CrossProcessRateLimiter:
     """Departures towards the service at ``address``, a step apart.
 
-    The monotonic clock is the machine's, so that processes can compare its values.
+    The monotonic clock is the machine's, since its start, so that its processes can compare values. Machines
+    may share the folder: a file belongs to one clock.
     """
 
     def __init__(self, address: str, folder: Path | None = None) -> None:
         place = folder or HOME / "paces"
         place.mkdir(parents=True, exist_ok=True)
         # Hashed: the address of a node often holds a key.
-        self._file = place / hashlib.sha256(address.encode()).hexdigest()[:16]
+        self._file = place / hashlib.sha256(f"{address}\n{_clock_id()}".encode()).hexdigest()[:16]
 
     def wait(self, step: float) -> None:
         """Wait for the next departure; the one after it follows ``step`` seconds later at the earliest.
@@ -42,18 +45,14 @@ class CrossProcessRateLimiter:
         with self._locked() as file:
             left, before, held = _read(file)
             now = time.monotonic()
-            if left <= now:  # else it is from before a restart, when the clock began anew
-                time.sleep(max(0.0, left + before - now, min(held - now, _LONGEST_HOLD)))
+            time.sleep(max(0.0, min(left + before - now, before), min(held - now, _LONGEST_HOLD)))
             _write(file, time.monotonic(), step, 0.0)
 
     def hold(self, seconds: float) -> None:
         """Let no process depart before ``seconds`` have passed: the service asked for it."""
         with self._locked() as file:
             left, before, held = _read(file)
-            now = time.monotonic()
-            if left > now:
-                left, before, held = 0.0, 0.0, 0.0
-            _write(file, left, before, max(held, now + seconds))
+            _write(file, left, before, max(held, time.monotonic() + seconds))
 
     @contextmanager
     def _locked(self) -> Iterator[int]:
@@ -63,6 +62,14 @@ class CrossProcessRateLimiter:
             yield file
         finally:
             os.close(file)
+
+
+def _clock_id() -> str:
+    """Return what distinguishes the monotonic clock of this machine from others."""
+    try:
+        return _BOOT_ID.read_text()
+    except OSError:
+        return str(uuid.getnode())
 
 
 def _read(file: int) -> tuple[float, float, float]:
