@@ -269,3 +269,23 @@ def test_a_corrected_quote_keeps_the_former_price(desk) -> None:
     assert stale == [([dt.date(2024, 3, 17), dt.date(2024, 3, 19)], desk.notes[0])]
     store_used(context(True), desk.attempt, landing, used("3.5"), desk.notes.append)
     assert len(stale) == 1
+
+
+def test_a_part_without_an_answer_is_no_lack_of_quotes_though_another_part_has_one(desk, monkeypatch) -> None:
+    early, late = T0 - 2 * DAY + DAY // 2, T0 + 2 * DAY + DAY // 2
+    with PriceServer({"gold": QUOTES}) as server:
+        plain = server.answer
+        monkeypatch.setattr(
+            server,
+            "answer",
+            lambda path, query: (500, {}) if int(query["from"][0]) < T0 else plain(path, query),
+        )
+        market = desk.market(CoinGecko, server, IMPATIENT)
+        assert desk.ask([market], (GOLD, early), (GOLD, late)) == {(GOLD, late): gold(late)}
+        assert market.lack(GOLD) == "not_answered"
+        assert desk.notes == [
+            "prices: coingecko: HTTP 500; 1 token without an answer, fill in later with --only enrich"
+        ]
+        monkeypatch.setattr(server, "answer", plain)
+        assert desk.ask([market], (GOLD, early)) == {(GOLD, early): gold(early)}
+        assert market.lack(GOLD) == "no_quote"

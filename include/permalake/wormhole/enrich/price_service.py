@@ -240,16 +240,18 @@ SELECT wanted.* FROM {WANTS} AS wanted ANTI JOIN {PRICED} AS near ON {same("want
         """Request, store the quotes, then remember the request: killed in between, it is sent again."""
         begun = int(self._clock())
         answers: list[PriceAnswer] = []
+        answered: set[str] = set()
+        faulted: set[str] = set()
         size = 0
         for answer in self._service.answers(asks, fresh):
+            coins = {ask.coin for ask in answer.asks}
             if answer.fault is not None:
                 self._fault = self._fault or answer.fault
-                self._unanswered.update(ask.coin for ask in answer.asks)
+                faulted |= coins
                 continue
-            coins = {ask.coin for ask in answer.asks}
             if answer.forbidden is not None:
                 self._forbidden |= dict.fromkeys(coins, answer.forbidden)
-            self._unanswered -= coins
+            answered |= coins
             self._unlisted = self._unlisted | coins if answer.unlisted else self._unlisted - coins
             answers.append(answer)
             size += len(answer.quotes)
@@ -257,6 +259,7 @@ SELECT wanted.* FROM {WANTS} AS wanted ANTI JOIN {PRICED} AS near ON {same("want
                 self._settle(answers, begun, tokens)
                 answers, size = [], 0
         self._settle(answers, begun, tokens)
+        self._unanswered = self._unanswered - answered | faulted
 
     def _settle(self, answers: list[PriceAnswer], begun: int, tokens: dict[TokenId, str]) -> None:
         valid = [quote for answer in answers for quote in answer.quotes if quote.usd is not None]
