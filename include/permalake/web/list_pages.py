@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any, Literal
 from urllib.parse import urlencode
 
@@ -21,12 +22,13 @@ from permalake.web.ranges import FIRST_DAY, DayRange
 SHOWN = 50
 MOST = 10_000
 _FILES = ("csv", "parquet", "json")
-_LARGEST_FIRST = ("figure", "usd", "coins", "time")
+_NUMBERS = ("figure", "usd", "coins")
+_LARGEST_FIRST = (*_NUMBERS, "time")
 Kind = Literal["text", "id", "time", "figure", "usd", "coins"]
 _PLAIN_WORDS = ("ascending", "descending")
 _RISING_AND_FALLING = {
     "time": ("oldest first", "newest first"),
-    **dict.fromkeys(("figure", "usd", "coins"), ("smallest first", "largest first")),
+    **dict.fromkeys(_NUMBERS, ("smallest first", "largest first")),
 }
 """Words for both directions of an order; other columns may be sorted by a code, not by what is shown."""
 
@@ -58,6 +60,10 @@ class ListField:
 def _signs(column: ListColumn) -> tuple[str, str]:
     """Return both directions of a column as ``sort`` has them, the one to begin with first."""
     return ("-", "") if column.kind in _LARGEST_FIRST else ("", "-")
+
+
+def _folded(value: Any) -> str:
+    return str(value).casefold()
 
 
 class ListQuery(NoQuery, DayRange):
@@ -106,13 +112,10 @@ class PageList:
         """The direction for ORDER BY; rows without a value stand at the end."""
         return "DESC NULLS LAST" if self.is_falling else "ASC NULLS LAST"
 
-    def part(
-        self, rows: Sequence[Mapping[str, Any]], value: Callable[[Any], Any] = lambda row: row
-    ) -> list[Mapping[str, Any]]:
-        """Return the part of rows at hand that is asked for, and one more where there are more.
-
-        ``value``: what a column's value is sorted by.
-        """
+    def part(self, rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Return the part of rows at hand that is asked for, and one more where there are more."""
+        kind = next(column.kind for column in self._columns if column.name == self.column)
+        value: Callable[[Any], Any] = Decimal if kind in _NUMBERS else _folded
         filled = [row for row in rows if row[self.column] is not None]
         empty = [row for row in rows if row[self.column] is None]
         filled.sort(key=lambda row: value(row[self.column]), reverse=self.is_falling)

@@ -13,7 +13,7 @@ from fastapi.testclient import TestClient
 
 from permalake.api.app import create_app
 from permalake.wormhole.rest.identifiers import of_row_key
-from support.served_wormhole import FAR_CHAIN
+from support.served_wormhole import FAR_CHAIN, LAST_DAY, publish_days, world_rows, wormhole_settings
 
 WIDE = {"start": "2000-01-01", "end": "2999-01-01"}
 
@@ -146,6 +146,34 @@ def test_corridors_and_tokens_follow_their_filters_and_add_up(client) -> None:
     assert sum(row["transfers"] for row in tokens) == pair["transfers"]
     of_token = listed(client, "corridors", token=f"{tokens[0]['chain_id']}:{tokens[0]['address']}")["rows"]
     assert sum(row["transfers"] for row in of_token) >= tokens[0]["transfers"]
+
+
+@pytest.fixture(scope="module")
+def odd_client(tmp_path_factory):
+    """A day whose symbols and names of chains look like numbers, some of them, as one address does."""
+    settings, tables = wormhole_settings(tmp_path_factory.mktemp("odd")), world_rows()
+    transfers = [row for row in tables["token_transfer_payload"] if row["date"] == LAST_DAY]
+    transfers[0]["origin_chain"] = FAR_CHAIN
+    tokens = {row["row_key"]: (row["origin_chain"], row["origin_address"]) for row in transfers}
+    symbols = dict(zip(sorted(set(tokens.values())), ("404", "NaN", "Infinity", "1e5", "x"), strict=False))
+    for row in tables["token_transfer_details"]:
+        row["origin_symbol"] = symbols.get(tokens.get(row["row_key"]), row["origin_symbol"])
+    publish_days(settings, tables, [LAST_DAY])
+    with TestClient(create_app(settings), raise_server_exceptions=False) as client:
+        yield client
+
+
+@pytest.mark.parametrize("name", ["corridors", "tokens"])
+def test_every_column_sorts_names_as_text_and_figures_as_numbers(odd_client, name) -> None:
+    for head in listed(odd_client, name)["heads"]:
+        column, is_number = head["name"], head["kind"] in {"figure", "usd"}
+        for sign in ("", "-"):
+            values = [row[column] for row in listed(odd_client, name, sort=sign + column)["rows"]]
+            filled = [value for value in values if value is not None]
+            keys = [Decimal(value) if is_number else value.casefold() for value in filled]
+            assert keys == sorted(keys, reverse=sign == "-"), column
+            assert values[len(filled) :] == [None] * (len(values) - len(filled))
+            assert is_number or column == "target" or {value.isdecimal() for value in filled} == {True, False}
 
 
 @pytest.mark.parametrize(

@@ -210,7 +210,7 @@ def nfts(request: Request, lake: PublishedLake, query: Annotated[_NftQuery, Quer
         **_of(lake, first, last),
         "title": "NFTs",
         "about": "NFTs that changed in these days, in their newest state. Names are the issuers' own.",
-        **shown.content(fields, shown.part(rows, _folded), lambda row: _nft_links(lake, row)),
+        **shown.content(fields, shown.part(rows), lambda row: _nft_links(lake, row)),
     }
     return page(request, lake.snapshot.publication, "list.html", content)
 
@@ -238,7 +238,7 @@ def collection(
         "last_moved": max(row["moved"] for row in rows),
         "title": "Collection",
         "about": "NFTs of this issuer in their newest state.",
-        **shown.content([], shown.part(rows, _folded), lambda row: _nft_links(lake, row)),
+        **shown.content([], shown.part(rows), lambda row: _nft_links(lake, row)),
     }
     return page(request, lake.snapshot.publication, "collection.html", content, _SITE)
 
@@ -277,10 +277,6 @@ def _base_tokens(lake: RequestLake, name: str, text: str) -> int:
 
 def _holds(text: str | None, part: str) -> bool:
     return part.casefold() in (text or "").casefold()
-
-
-def _folded(value: Any) -> str:
-    return str(value).casefold()
 
 
 def _change(row: Mapping[str, Any]) -> dict[str, Any]:

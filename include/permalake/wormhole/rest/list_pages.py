@@ -117,9 +117,7 @@ def all_corridors(
         **_of(lake, first, last),
         "title": "Corridors",
         "about": "Token transfers between chains. USD is the sum of the transfers that have a value.",
-        **shown.content(
-            _chain_fields(lake, reference, query), shown.part(facts, _comparable), _corridor_links
-        ),
+        **shown.content(_chain_fields(lake, reference, query), shown.part(facts), _corridor_links),
     }
     return page(request, lake.snapshot.publication, "list.html", content)
 
@@ -138,7 +136,7 @@ def all_tokens(
         "about": "Tokens that the token bridge moved. USD is the sum of the transfers that have a value.",
         **shown.content(
             _chain_fields(lake, reference, query),
-            shown.part(tokens, _comparable),
+            shown.part(tokens),
             lambda row: _token_links(row, f"?start={first}&end={last}"),
         ),
     }
@@ -152,14 +150,6 @@ def _of(lake: RequestLake, first: date, last: date) -> dict[str, Any]:
         "end": last.isoformat(),
         "above": {"name": "Flows", "path": f"/{lake.network}?start={first}&end={last}"},
     }
-
-
-def _comparable(value: Any) -> Any:
-    """Return what a column's value is sorted by: USD comes as text."""
-    try:
-        return Decimal(value)
-    except ArithmeticError:
-        return str(value).casefold()
 
 
 def _messages(
