@@ -5,9 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
-from operator import methodcaller
+from functools import cached_property
 from typing import Annotated, Any, TypeVar
 
 import pyarrow as pa
@@ -21,22 +19,13 @@ from permalake.contracts.rows import Row
 from permalake.lake.serving import LakeQuery, LakeReader, LakeSnapshot, Scan, key_function
 from permalake.web import responses
 from permalake.web.batches import BatchedAnswer
+from permalake.web.kept_rows import KeptRows
 from permalake.web.paging import ListPage, PageQuery, page_of
 
 T = TypeVar("T")
-_KEPT = 512
-"""Results that a published state keeps; the least recently used go first."""
+_KEPT = 50_000
+"""Rows that a published state keeps, some 50 MB in each process."""
 _KEPT_BY = ("", "kept rows")
-
-
-@dataclass(frozen=True)
-class _KeptRows:
-    """The key of a statement's rows in one published state, and how to read them."""
-
-    network: str
-    sql: str
-    bound: tuple[tuple[str, Any], ...]
-    read: Callable[[], list[Row]] = field(compare=False, repr=False)
 
 
 class RequestLake:
@@ -85,12 +74,10 @@ class RequestLake:
 
         ``scans`` follow from ``sql`` and ``parameters``. Callers leave the rows as they are.
         """
-        query, reader = self._query(sql, parameters, scans), self.reader
-        bound = tuple(sorted(query.parameters.items()))
-        key = _KeptRows(self.network, sql, bound, lambda: reader.rows(query))
-        keep = self.snapshot.memory.setdefault(_KEPT_BY, lru_cache(_KEPT)(methodcaller("read")))
-        rows: list[Row] = keep(key)
-        return rows
+        query = self._query(sql, parameters, scans)
+        kept: KeptRows = self.snapshot.memory.setdefault(_KEPT_BY, KeptRows(_KEPT))
+        key = (self.network, sql, tuple(sorted(query.parameters.items())))
+        return kept.get(key, lambda: self.reader.rows(query))
 
     def batches(
         self, sql: str, parameters: Mapping[str, Any] | None = None, **scans: Scan

@@ -130,6 +130,15 @@ def test_a_collection_holds_the_nfts_of_its_issuer(synthetic_api) -> None:
     assert synthetic_api.get("/iota/explore/nfts", params={"format": "json"}).status_code == 404
 
 
+def test_ends_after_the_last_day_ask_the_lake_once(synthetic_api, monkeypatch) -> None:
+    reader, asked = synthetic_api.app.state.reader, []
+    read = reader.rows
+    monkeypatch.setattr(reader, "rows", lambda query: asked.append(query.sql) or read(query))
+    lists = [listed(synthetic_api, "shimmer", "nfts", end=end) for end in ("9999-12-31", "9999-12-30")]
+    assert lists[0] == lists[1] != []
+    assert sum("nft_outputs" in sql for sql in asked) <= 1
+
+
 @pytest.mark.parametrize(
     ("asked", "word"),
     [

@@ -319,6 +319,8 @@ def _message_links(lake: RequestLake, row: Mapping[str, Any]) -> dict[str, str]:
 
 def _nfts(lake: RequestLake, last: date) -> list[dict[str, Any]]:
     """Return every NFT in its newest state at a day's end, at most as many as a file has."""
+    # No day after the last one has another list.
+    last = min(last, max(lake.snapshot.days(lake.network, "milestones"), default=last))
     rows = lake.kept_rows(
         f"{_NFT_STATES} ORDER BY moved DESC, nft_id LIMIT {MOST}",
         {"last": last, "last_milestone": ledger.ledger_index(lake)},
