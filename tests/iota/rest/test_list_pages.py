@@ -7,8 +7,13 @@ import io
 
 import pyarrow.parquet as pq
 import pytest
+from fastapi.testclient import TestClient
 
+from permalake.api.app import create_app
+from permalake.iota.rest import list_pages as nft_pages
 from permalake.iota.rest.content_words import KINDS, PAYLOADS, payload_type
+from permalake.web import list_pages
+from support import synthetic_lake
 from support.synthetic_lake import NETWORKS as PROTOCOLS
 
 WIDE = {"start": "2000-01-01", "end": "2999-01-01"}
@@ -20,7 +25,7 @@ def network(request):
     return request.param
 
 
-def listed(api, network, name, status=200, **asked):
+def listed(api, network, name, /, status=200, **asked):
     answer = api.get(f"/{network}/explore/{name}", params={**WIDE, "format": "json", **asked})
     assert answer.status_code == status, answer.text
     return answer.json() if status != 200 else answer.json()["rows"]
@@ -128,6 +133,45 @@ def test_a_collection_holds_the_nfts_of_its_issuer(synthetic_api) -> None:
     )
     assert f"/shimmer/explore/collection/{issuer}" in nft.text
     assert synthetic_api.get("/iota/explore/nfts", params={"format": "json"}).status_code == 404
+
+
+@pytest.fixture(scope="module")
+def minted(tmp_path_factory):
+    """A network with ten NFTs of two issuers, each with a name of its own: its API, and their rows."""
+    settings = synthetic_lake.settings_of(tmp_path_factory.mktemp("minted"))
+    every = synthetic_lake.tables("stardust")
+    like, issuers = every["nft_outputs"][0], sorted({row["address"] for row in every["nft_outputs"]})
+    rows = [
+        like
+        | {"output_id": f"{number:064x}0000", "nft_id": f"{number:064x}", "nft_name": f"Number {number}"}
+        | {"address": issuers[number % 2], "issuer": issuers[number // 5], "collection_name": f"{number % 5}"}
+        for number in range(10)
+    ]
+    tables = {name: every[name] for name in ("milestones", "date_cache")}
+    synthetic_lake.publish(settings, "shimmer", {**tables, "nft_outputs": rows}, synthetic_lake.days(every))
+    with TestClient(create_app(settings)) as client:
+        yield client, rows
+
+
+def test_nfts_are_counted_and_found_beyond_what_a_file_has(minted, monkeypatch) -> None:
+    api, rows = minted
+    for module in (list_pages, nft_pages):
+        monkeypatch.setattr(module, "MOST", 3)
+    for issuer in sorted({row["issuer"] for row in rows}):
+        own = [row for row in rows if row["issuer"] == issuer]
+        found = api.get(f"/shimmer/explore/collection/{issuer}", params={"format": "json"}).json()
+        assert (found["nfts"], found["owners"], found["names"]) == (5, 2, ["0", "1", "2", "3", "4"])
+        assert [one["nft"] for one in found["rows"]] == [row["nft_id"] for row in own[:3]]
+        of_issuer = listed(api, "shimmer", "nfts", issuer=issuer, sort="-name")
+        assert [one["name"] for one in of_issuer] == [row["nft_name"] for row in own[:1:-1]]
+    for row in rows:
+        assert [one["nft"] for one in listed(api, "shimmer", "nfts", name=row["nft_name"].upper())] == [
+            row["nft_id"]
+        ]
+        answer = api.get("/shimmer/explore", params={"q": row["nft_name"]}, follow_redirects=False)
+        assert (answer.status_code, "/explore/nfts?" in answer.headers.get("location", "")) == (303, True)
+    of_collection = listed(api, "shimmer", "nfts", collection="4")
+    assert [one["nft"] for one in of_collection] == [rows[4]["nft_id"], rows[9]["nft_id"]]
 
 
 def test_ends_after_the_last_day_ask_the_lake_once(synthetic_api, monkeypatch) -> None:

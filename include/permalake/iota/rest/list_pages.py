@@ -12,6 +12,7 @@ from fastapi import Query, Request
 from pydantic import Field
 from starlette.responses import Response
 
+from permalake.contracts.rows import Row
 from permalake.iota.codec.outputs import ALIAS_ADDRESS, NFT_ADDRESS
 from permalake.iota.codec.reasons import described
 from permalake.iota.rest import ledger
@@ -73,10 +74,20 @@ _NFTS = (
     ListColumn("owner", "Owner", "id"),
     ListColumn("moved", "Last changed, UTC", "time"),
 )
-_NFT_STATES = """SELECT nft_id, min(ms_timestamp) AS created, max(ms_timestamp) AS moved,
+_FOLDED = ("name", "collection")
+_NFT_STATES = """SELECT nft_id, min(ms_timestamp) AS created, max(ms_timestamp) AS moved, max(date) AS day,
   arg_max(address, milestone_index) AS owner, any_value(issuer) AS issuer,
   any_value(collection_name) AS collection, any_value(nft_name) AS name, any_value(nft_uri) AS uri
 FROM nft_outputs WHERE milestone_index <= $last_milestone AND date <= $last GROUP BY nft_id"""
+_NFT_CONDITIONS = {
+    "first": "day >= $first",
+    "issuer": "issuer = $issuer",
+    "collection": "contains(lower(collection), lower($collection))",
+    "name": "contains(lower(name), lower($name))",
+}
+_NFT_SUMS = f"""count(*) AS nfts, count(DISTINCT owner) AS owners,
+  min(created) AS created, max(moved) AS moved,
+  list_sort(list(DISTINCT collection) FILTER (collection <> ''))[:{MOST}] AS names"""
 
 
 class _ChangeQuery(ListQuery):
@@ -193,14 +204,8 @@ def nfts(request: Request, lake: PublishedLake, query: Annotated[_NftQuery, Quer
     """List NFTs by issuer, collection and name, as of a day's end."""
     shown = PageList(request, query, _NFTS, "-moved")
     first, last = query.of(lake.snapshot.days(lake.network, "milestones"))
-    rows = [
-        row
-        for row in _nfts(lake, last)
-        if row["moved"][:10] >= first.isoformat()
-        and query.issuer in ("", row["issuer"])
-        and _holds(row["collection"], query.collection)
-        and _holds(row["name"], query.name)
-    ]
+    texts = {"issuer": query.issuer.lower(), "collection": query.collection, "name": query.name}
+    asked = {"first": first, **{name: text for name, text in texts.items() if text}}
     fields = [
         ListField("issuer", "Issuer", query.issuer),
         ListField("collection", "Collection has", query.collection),
@@ -210,7 +215,7 @@ def nfts(request: Request, lake: PublishedLake, query: Annotated[_NftQuery, Quer
         **_of(lake, first, last),
         "title": "NFTs",
         "about": "NFTs that changed in these days, in their newest state. Names are the issuers' own.",
-        **shown.content(fields, shown.part(rows), lambda row: _nft_links(lake, row)),
+        **shown.content(fields, _nfts(lake, last, asked, shown), lambda row: _nft_links(lake, row)),
     }
     return page(request, lake.snapshot.publication, "list.html", content)
 
@@ -223,22 +228,23 @@ def collection(
     kind, value = bech32_address(issuer, lake.settings.network(lake.network))
     shown = PageList(request, query, _NFTS, "created")
     last = query.end or max(lake.snapshot.days(lake.network, "milestones"), default=date.max)
-    rows = [row for row in _nfts(lake, last) if row["issuer"] == issuer.lower()]
-    if not rows:
+    asked = {"issuer": issuer.lower()}
+    [sums] = _nft_rows(lake, last, asked, _NFT_SUMS)
+    if not sums["nfts"]:
         raise not_found(f"collection {issuer}")
     issuers = {NFT_ADDRESS: "nft", ALIAS_ADDRESS: "alias"}
     content = {
-        **_of(lake, date.fromisoformat(min(row["created"] for row in rows)[:10]), last),
+        **_of(lake, sums["created"].date(), last),
         "issuer": issuer.lower(),
         "issued_by": f"{issuers[kind]}/{value.hex()}" if kind in issuers else None,
-        "names": sorted({row["collection"] for row in rows if row["collection"]}),
-        "nfts": len(rows),
-        "owners": len({row["owner"] for row in rows}),
-        "first_created": min(row["created"] for row in rows),
-        "last_moved": max(row["moved"] for row in rows),
+        "names": sums["names"] or [],
+        "nfts": sums["nfts"],
+        "owners": sums["owners"],
+        "first_created": sums["created"].strftime(_SECONDS),
+        "last_moved": sums["moved"].strftime(_SECONDS),
         "title": "Collection",
         "about": "NFTs of this issuer in their newest state.",
-        **shown.content([], shown.part(rows), lambda row: _nft_links(lake, row)),
+        **shown.content([], _nfts(lake, last, asked, shown), lambda row: _nft_links(lake, row)),
     }
     return page(request, lake.snapshot.publication, "collection.html", content, _SITE)
 
@@ -273,10 +279,6 @@ def _base_tokens(lake: RequestLake, name: str, text: str) -> int:
     if not value.is_finite() or not 0 <= value < 2**63:
         raise bad_request(f"{name}: {text} is no amount of {unit.ticker}")
     return int(value)
-
-
-def _holds(text: str | None, part: str) -> bool:
-    return part.casefold() in (text or "").casefold()
 
 
 def _change(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -317,15 +319,25 @@ def _message_links(lake: RequestLake, row: Mapping[str, Any]) -> dict[str, str]:
     return _explored(lake, row, ("milestone", "message"))
 
 
-def _nfts(lake: RequestLake, last: date) -> list[dict[str, Any]]:
-    """Return every NFT in its newest state at a day's end, at most as many as a file has."""
+def _nft_rows(
+    lake: RequestLake, last: date, asked: Mapping[str, Any], columns: str = "*", order: str = ""
+) -> list[Row]:
+    """Return columns of the NFTs that :data:`_NFT_CONDITIONS` let through, in their state at a day's end."""
     # No day after the last one has another list.
     last = min(last, max(lake.snapshot.days(lake.network, "milestones"), default=last))
-    rows = lake.kept_rows(
-        f"{_NFT_STATES} ORDER BY moved DESC, nft_id LIMIT {MOST}",
-        {"last": last, "last_milestone": ledger.ledger_index(lake)},
+    where = " AND ".join(_NFT_CONDITIONS[name] for name in asked)
+    return lake.kept_rows(
+        f"SELECT {columns} FROM ({_NFT_STATES}) WHERE {where} {order}",  # noqa: S608
+        {**asked, "last": last, "last_milestone": ledger.ledger_index(lake)},
         nft_outputs=EVERYTHING,
     )
+
+
+def _nfts(lake: RequestLake, last: date, asked: Mapping[str, Any], shown: PageList) -> list[dict[str, Any]]:
+    """Return the part of these NFTs that is shown, and one more where there are more."""
+    column = f"lower({shown.column})" if shown.column in _FOLDED else shown.column
+    order = f"ORDER BY {column} {shown.direction}, moved DESC, nft_id"
+    rows = _nft_rows(lake, last, asked, order=f"{order} LIMIT {shown.limit + 1} OFFSET {shown.skip}")
     return [
         {
             **{name: row[name] for name in ("name", "collection", "issuer", "owner", "uri")},
@@ -341,8 +353,13 @@ def is_nft_name(lake: RequestLake, text: str) -> bool:
     """Return whether the text stands in the name of an NFT."""
     if len(text) < _NAME_LENGTH or not lake.snapshot.table(lake.network, "nft_outputs"):
         return False
-    last = max(lake.snapshot.days(lake.network, "milestones"), default=date.min)
-    return any(_holds(row["name"], text) for row in _nfts(lake, last))
+    rows = lake.kept_rows(
+        "SELECT 1 AS found FROM nft_outputs WHERE milestone_index <= $last_milestone "
+        "AND contains(lower(nft_name), lower($text)) LIMIT 1",
+        {"text": text, "last_milestone": ledger.ledger_index(lake)},
+        nft_outputs=EVERYTHING,
+    )
+    return bool(rows)
 
 
 def _nft_links(lake: RequestLake, row: Mapping[str, Any]) -> dict[str, str]:
