@@ -19,6 +19,8 @@ from support.lakes import OpenLake, pass_audit, put
 from support.vaa_data import SYNTHETIC, read_lines
 
 LAST_DAY = date(2024, 3, 12)
+LATE_DAYS = (date(2024, 3, 9), date(2024, 3, 11))
+"""Days with the value locked, of a lake where it lags behind."""
 FAR_CHAIN = 40_000
 """A chain id beyond a signed 16-bit number."""
 FAR_EMITTER = "ab" * 32

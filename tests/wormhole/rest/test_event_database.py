@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from datetime import timedelta
+from decimal import Decimal
 
 import pytest
 
-from support.served_wormhole import LAST_DAY, SOLANA_TRANSACTION
+from support.served_wormhole import LAST_DAY, LATE_DAYS, SOLANA_TRANSACTION
 
 BASE = "/wormhole/edb"
 
@@ -121,6 +122,31 @@ def test_negative_balances_are_told(world) -> None:
     days = world.get(f"{BASE}/notionaltvlcumulative?numDays=2")["DailyLocked"]
     assert len(days) == 3
     assert days[LAST_DAY.isoformat()] == found["AllTime"]
+
+
+def test_what_is_locked_is_of_the_newest_day_and_unknown_where_a_value_is(late_tvl) -> None:
+    """A value of the last day alone counted as 0, and one that was unknown the day before as a change."""
+    before, now = (
+        {(r["origin_chain"], r["origin_address"]): r for r in late_tvl.rows["tvl_daily"] if r["date"] == day}
+        for day in LATE_DAYS
+    )
+    found = late_tvl.get(f"{BASE}/notionaltvl?last24Hours=1")
+    told = {None: 0, "known": 0, "new": 0}
+    for token, row in now.items():
+        chain, address = str(token[0]), token[1]
+        usd, old = row["notional_usd"], before[token]["notional_usd"] if token in before else Decimal(0)
+        expected = None if None in (usd, old) else float(usd - old)
+        asset, change = (found[part][chain][address] for part in ("AllTime", "Last24HoursChange"))
+        assert asset["Notional"] == (usd and pytest.approx(float(usd), abs=0.01))
+        assert (asset["TokenPrice"] is None) == (usd is None)
+        assert change["Notional"] == (expected and pytest.approx(expected, abs=0.01))
+        told[None if expected is None else "known" if token in before else "new"] += 1
+    assert all(told.values())
+    total = sum(float(row["notional_usd"] or 0) for row in now.values())
+    assert found["AllTime"]["*"]["*"]["Notional"] == pytest.approx(total)
+    days = late_tvl.get(f"{BASE}/notionaltvlcumulative?numDays=4")["DailyLocked"]
+    assert list(days) == [day.isoformat() for day in LATE_DAYS]
+    assert days[LATE_DAYS[1].isoformat()] == found["AllTime"]
 
 
 def test_bad_parameters_are_400_by_name(world) -> None:

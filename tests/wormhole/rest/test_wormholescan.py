@@ -14,7 +14,7 @@ from permalake.lake.serving import LakeReader
 from permalake.lake.serving.copies import RowCopies
 from permalake.wormhole.rest.not_served import EVENT_DATABASE, WORMHOLESCAN
 from permalake.wormhole.rest.rows import exact_sum
-from support.served_wormhole import FAR_CHAIN, FAR_EMITTER, LAST_DAY, SOLANA_TRANSACTION
+from support.served_wormhole import FAR_CHAIN, FAR_EMITTER, LAST_DAY, LATE_DAYS, SOLANA_TRANSACTION
 from support.vaa_data import SYNTHETIC, read_lines
 
 BASE = "/wormhole/api/v1"
@@ -241,6 +241,12 @@ def test_sums_agree_across_routes(world) -> None:
     last = world.get(f"{BASE}/last-txs")
     times = [r["timestamp"] for r in world.rows["message_publication"] if r["emitter_chain"] != 26]
     assert sum(one["count"] for one in last) == sum(time.date() == LAST_DAY for time in times)
+
+
+def test_the_value_locked_is_of_the_newest_day_that_has_it(late_tvl) -> None:
+    values = [row["notional_usd"] for row in late_tvl.rows["tvl_daily"] if row["date"] == LATE_DAYS[1]]
+    total = exact_sum(value for value in values if value is not None)
+    assert Decimal(late_tvl.get(f"{BASE}/scorecards")["tvl"]) == total > 0
 
 
 def test_top_lists_are_the_largest(world) -> None:

@@ -64,15 +64,18 @@ class AddressesTransferredTo(TypedDict):
 
 
 class LockedAsset(TypedDict):
-    """A token that the bridges hold; sums have no more than symbol, name or address, and USD."""
+    """A token that the bridges hold, null what is unknown of it; sums have symbol, name or address, and USD.
+
+    A sum leaves out tokens without a value, and is null where none has one.
+    """
 
     Symbol: str
-    Notional: float
+    Notional: float | None
     Name: NotRequired[str]
     Address: NotRequired[str]
     CoinGeckoId: NotRequired[str]
-    Amount: NotRequired[float]
-    TokenPrice: NotRequired[float]
+    Amount: NotRequired[float | None]
+    TokenPrice: NotRequired[float | None]
     TokenDecimals: NotRequired[int | None]
 
 
@@ -81,14 +84,14 @@ LockedAssets = dict[str, dict[str, LockedAsset]]
 
 
 class NotionalTvl(TypedDict):
-    """What the bridges hold, and by how much the last day changed it."""
+    """What the bridges hold, and by how much it differs from the published day before."""
 
     Last24HoursChange: LockedAssets
     AllTime: LockedAssets
 
 
 class NotionalTvlCumulative(TypedDict):
-    """What the bridges held at the end of each day."""
+    """What the bridges held at the end of each day, as far as it is published."""
 
     DailyLocked: dict[str, LockedAssets]
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from datetime import date, timedelta
-from typing import Any
+from decimal import Decimal
 
 from permalake.contracts.rows import Row
 from permalake.lake.serving import Scan
@@ -12,30 +13,25 @@ from permalake.wormhole.reference import Reference, Token
 from permalake.wormhole.rest.edb_answers import LockedAssets, NotionalTvl, NotionalTvlCumulative
 from permalake.wormhole.rest.event_database import ALL
 from permalake.wormhole.rest.rows import Rows
-from permalake.wormhole.rest.scorecards import last_day
+from permalake.wormhole.rest.scorecards import carried_days, last_day
 
 _CENTS = 2
+_Held = dict[tuple[int, str], Row]
+"""What is held of each token, by its chain and address."""
 
 
 def locked(rows: Rows, reference: Reference, *, change: bool) -> NotionalTvl:
-    """Return what the bridges hold, chain → token → asset; ``change``: also the last day's difference.
+    """Return what the bridges hold, chain → token → asset; ``change``: also how the last day changed it.
 
     Negative amounts, of tokens whose first transfers are not in the lake, are shown as they are.
     """
     last = last_day(rows)
-    if last is None:
-        return {"Last24HoursChange": {}, "AllTime": {}}
-    now, before = _held(rows, last), _held(rows, last - timedelta(1)) if change else {}
-    changed = {
-        token: {
-            **row,
-            "amount": _number(row["amount"]) - _number(before.get(token, {}).get("amount")),
-            "notional_usd": _number(row["notional_usd"]) - _number(before.get(token, {}).get("notional_usd")),
-        }
-        for token, row in now.items()
-    }
+    days = [] if last is None else carried_days(rows, last, 2)
+    held = _held(rows, days[-1], days[0]) if days else {}
+    now, before = ([held[day] for day in days] + [{}, {}])[:2]
+    changed = [_change(row, before.get(token)) for token, row in now.items()] if change and before else []
     return {
-        "Last24HoursChange": _assets(changed.values(), reference) if change else {},
+        "Last24HoursChange": _assets(changed, reference) if change else {},
         "AllTime": _assets(now.values(), reference),
     }
 
@@ -43,32 +39,53 @@ def locked(rows: Rows, reference: Reference, *, change: bool) -> NotionalTvl:
 def locked_daily(rows: Rows, reference: Reference, days: int) -> NotionalTvlCumulative:
     """Return what the bridges held at the end of each of the last days, oldest first."""
     last = last_day(rows)
-    if last is None:
-        return {"DailyLocked": {}}
-    dates = (last - timedelta(days - number) for number in range(days + 1))
-    held = {day.isoformat(): _assets(_held(rows, day).values(), reference) for day in dates}
-    return {"DailyLocked": held}
+    newest = [] if last is None else carried_days(rows, last, 1)
+    dates = (newest[0] - timedelta(days - number) for number in range(days + 1)) if newest else ()
+    held = {day: _held(rows, day, day).get(day) for day in dates}
+    return {
+        "DailyLocked": {
+            day.isoformat(): _assets(assets.values(), reference) for day, assets in held.items() if assets
+        }
+    }
 
 
-def _held(rows: Rows, day: date) -> dict[tuple[int, str], Row]:
+def _held(rows: Rows, first: date, last: date) -> dict[date, _Held]:
+    """Return what was held at the ends of the days of a range, oldest first."""
     holdings = rows(
-        "SELECT v.origin_chain, v.origin_address, v.amount, v.notional_usd, a.symbol, a.name, a.decimals "
+        "SELECT v.date, v.origin_chain, v.origin_address, v.amount, v.notional_usd, "
+        "a.symbol, a.name, a.decimals "
         "FROM tvl_daily v LEFT JOIN attested_tokens a ON a.origin_chain = v.origin_chain "
-        "AND a.origin_address = v.origin_address AND a.date = v.date WHERE v.date = $day",
-        {"day": day},
-        tvl_daily=Scan(day, day),
-        attested_tokens=Scan(day, day),
+        "AND a.origin_address = v.origin_address AND a.date = v.date "
+        "WHERE v.date BETWEEN $first AND $last ORDER BY v.date",
+        {"first": first, "last": last},
+        tvl_daily=Scan(first, last),
+        attested_tokens=Scan(first, last),
     )
-    return {(row["origin_chain"], row["origin_address"]): row for row in holdings}
+    held: dict[date, _Held] = defaultdict(dict)
+    for row in holdings:
+        held[row["date"]][row["origin_chain"], row["origin_address"]] = row
+    return held
+
+
+def _change(now: Row, before: Row | None) -> Row:
+    """Return how a token's amount and value changed; nothing was held of one that was not met before."""
+
+    def difference(name: str) -> Decimal | None:
+        old = before[name] if before else 0
+        return None if now[name] is None or old is None else Decimal(now[name]) - Decimal(old)
+
+    return {**now, **{name: difference(name) for name in ("amount", "notional_usd")}}
 
 
 def _assets(held: Iterable[Row], reference: Reference) -> LockedAssets:
-    assets: LockedAssets = {ALL: {ALL: {"Symbol": ALL, "Name": "all", "Notional": 0.0}}}
+    assets: LockedAssets = {ALL: {ALL: {"Symbol": ALL, "Name": "all", "Notional": None}}}
     for row in held:
         token = reference.tokens.get((row["origin_chain"], row["origin_address"]))
-        amount, notional = _number(row["amount"]), _number(row["notional_usd"])
+        amount, notional = (
+            None if row[name] is None else float(row[name]) for name in ("amount", "notional_usd")
+        )
         by_address = assets.setdefault(
-            str(row["origin_chain"]), {ALL: {"Symbol": "all", "Address": ALL, "Notional": 0.0}}
+            str(row["origin_chain"]), {ALL: {"Symbol": "all", "Address": ALL, "Notional": None}}
         )
         by_address[row["origin_address"]] = {
             "Symbol": row["symbol"] or (token and token.symbol) or "",
@@ -77,20 +94,18 @@ def _assets(held: Iterable[Row], reference: Reference) -> LockedAssets:
             "CoinGeckoId": (token and token.coingecko_id) or "",
             "Amount": amount,
             "Notional": notional,
-            "TokenPrice": notional / amount if amount else 0.0,
+            "TokenPrice": notional / amount if amount and notional is not None else None,
             "TokenDecimals": _decimals(row["decimals"], token),
         }
         for sums in (by_address[ALL], assets[ALL][ALL]):
-            sums["Notional"] += notional
+            if notional is not None:
+                sums["Notional"] = (sums["Notional"] or 0.0) + notional
     for by_address in assets.values():
         for asset in by_address.values():
-            asset["Notional"] = round(asset["Notional"], _CENTS)
+            if asset["Notional"] is not None:
+                asset["Notional"] = round(asset["Notional"], _CENTS)
     return assets
 
 
 def _decimals(attested: int | None, token: Token | None) -> int | None:
     return attested if attested is not None else token.decimals if token else None
-
-
-def _number(value: Any) -> float:
-    return float(value or 0)

@@ -53,6 +53,16 @@ def last_day(rows: Rows) -> date | None:
     return newest_real({row["date"] for row in dates})
 
 
+def carried_days(rows: Rows, last: date, count: int) -> list[date]:
+    """Return the newest days up to ``last`` with the value locked, newest first: it comes after its day."""
+    dates = rows(
+        "SELECT DISTINCT date FROM tvl_daily WHERE date <= $last ORDER BY date DESC LIMIT $count",
+        {"last": last, "count": count},
+        tvl_daily=Scan(None, last),
+    )
+    return [row["date"] for row in dates]
+
+
 def first_day(last: date, span: str) -> date:
     """Return the first day of a time span that ends with ``last``."""
     days = SPANS[span]
@@ -89,6 +99,7 @@ def scorecards(rows: Rows) -> Scorecards:
     """Return the figures of ``/api/v1/scorecards`` as text; zeros for an empty lake.
 
     ``valued`` and ``of``: how many transfers ``total_volume`` covers, and how many there are.
+    ``tvl``: of the newest day that has it.
     ``is_synthetic``: there only where no real day is published, and all figures are made up.
     """
     last = last_day(rows) or date.min
@@ -112,11 +123,12 @@ def scorecards(rows: Rows) -> Scorecards:
         first = date.min if days is None or last == date.min else last - timedelta(days - 1)
         return plain_decimal(_sum(rows, "notional_transferred_daily", first, last))
 
+    [carried] = carried_days(rows, last, 1) or [last]
     figures: Scorecards = {
         "24h_messages": str(messages["day"]),
         "total_messages": str(messages["every"]),
         "total_tx_count": str(messages["total"]),
-        "tvl": plain_decimal(_sum(rows, "tvl_daily", last, last)),
+        "tvl": plain_decimal(_sum(rows, "tvl_daily", carried, carried)),
         "total_volume": volume(None),
         "24h_volume": volume(1),
         "7d_volume": volume(7),
