@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator
+from pydantic import AfterValidator, BeforeValidator
 
 from permalake.web.problems import bad_request
 
@@ -21,10 +21,18 @@ def _iso(value: object) -> object:
     return value
 
 
+def _utc(value: datetime) -> datetime:
+    """Return a time in UTC; one without a zone is."""
+    try:
+        return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+    except OverflowError:
+        raise ValueError("not within the years 1 to 9999 in UTC") from None
+
+
 IsoDate = Annotated[date, BeforeValidator(_iso)]
 FormDate = Annotated[IsoDate | None, BeforeValidator(lambda value: value or None)]
 """The date of a form, which sends an empty field as empty text."""
-IsoTime = Annotated[datetime, BeforeValidator(_iso)]
+IsoTime = Annotated[datetime, BeforeValidator(_iso), AfterValidator(_utc)]
 
 
 def hex_schema(size: int) -> dict[str, Any]:

@@ -157,6 +157,22 @@ def test_operations_filter_by_address_chains_transaction_and_time(world) -> None
     assert all(one["sourceChain"]["timestamp"] == when for one in same["operations"])
 
 
+def test_a_time_in_another_zone_lists_the_same_operations(world) -> None:
+    """The date of a zone ahead of UTC left out what was published before it."""
+    times = (r["timestamp"] for r in world.rows["message_publication"])
+    moment = max(time for time in times if time.date() < LAST_DAY)
+    zones = (dt.UTC, *(dt.timezone(dt.timedelta(hours=hours)) for hours in (-12, 14)))
+    lists = []
+    for zone in zones:
+        time = moment.astimezone(zone).isoformat()
+        answer = world.client.get(f"{BASE}/operations", params={"from": time, "to": time})
+        lists.append([one["id"] for one in answer.json()["operations"]])
+    assert lists[0]
+    assert lists[0] == lists[1] == lists[2]
+    for time in ("9999-12-31T23:00:00-02:00", "0001-01-01T01:00:00+02:00"):
+        assert world.client.get(f"{BASE}/operations", params={"from": time}).status_code == 400
+
+
 def test_operations_filter_by_application(world) -> None:
     nfts = {r["row_key"] for r in world.rows["application_messages"] if r["app_id"] == "PORTAL_NFT_BRIDGE"}
     found = world.get(f"{BASE}/operations?appId=PORTAL_NFT_BRIDGE&pageSize=100")["operations"]

@@ -42,6 +42,7 @@ class EventFilter:
     """Whether a message may have no other application than ``app_id``."""
     since: datetime | None = None
     until: datetime | None = None
+    """First and last time, in UTC: days are UTC's."""
 
     @property
     def is_timed(self) -> bool:
@@ -52,7 +53,7 @@ class EventFilter:
     def first_day(self) -> date | None:
         """First partition that can match."""
         # A body's time shows its day only from then on.
-        timed = self.since.date() if self.since and aware(self.since) >= FIRST_REAL_TIME else None
+        timed = self.since.date() if self.since and self.since >= FIRST_REAL_TIME else None
         return max(filter(None, (self.start, timed)), default=None)
 
     @property
@@ -80,8 +81,8 @@ class EventFilter:
         single = {
             "p.date >=": self.start,
             "p.date <=": self.end,
-            "p.timestamp >=": self.since and aware(self.since),
-            "p.timestamp <=": self.until and aware(self.until),
+            "p.timestamp >=": self.since,
+            "p.timestamp <=": self.until,
             "p.emitter_chain =": self.chain,
             "p.emitter_address =": self.emitter,
             "t.target_chain =": self.target_chain,
@@ -121,8 +122,3 @@ class EventFilter:
             ("redemptions", "target_tx_id", self.paid_by),
             ("application_transfer_details", "recipient_native_address", self.recipients),
         )
-
-
-def aware(moment: datetime) -> datetime:
-    """Return a time with its zone, UTC unless it has one."""
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
