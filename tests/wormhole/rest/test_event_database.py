@@ -7,7 +7,9 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
+from fastapi.testclient import TestClient
 
+from permalake.api.app import create_app
 from support.served_wormhole import LAST_DAY, LATE_DAYS, SOLANA_TRANSACTION
 
 BASE = "/wormhole/edb"
@@ -88,6 +90,36 @@ def test_recent_by_address_is_keyed_with_a_colon(world) -> None:
     one = world.get(f"{BASE}/recent?forChain={row['emitter_chain']}&forAddress={row['emitter_address']}")
     assert list(one) == [f"{row['emitter_chain']}:{row['emitter_address']}"]
     assert set(world.get(f"{BASE}/recent?numRows=3")) == {"*"}
+
+
+def test_recent_messages_of_all_groups_are_within_the_limit(published_world) -> None:
+    """The limit was one of each emitter."""
+    settings, rows = published_world
+    emitters = {
+        f"{row['emitter_chain']}:{row['emitter_address']}"
+        for row in rows["message_publication"]
+        if row["date"] >= LAST_DAY - timedelta(30)
+    }
+    limit = len(emitters) + 1
+    serve = settings.serve.model_copy(update={"max_page_size": limit})
+    with TestClient(create_app(settings.model_copy(update={"serve": serve}))) as client:
+        found = client.get(f"{BASE}/recent?groupBy=address&numRows={limit}").json()
+    assert found.keys() == emitters
+    assert sum(map(len, found.values())) == limit
+    times = [message["QuorumTime"] for messages in found.values() for message in messages[:1]]
+    assert times == sorted(times, reverse=True)
+    busiest = max(found.values(), key=len)
+    newest = sorted((message["QuorumTime"] for message in busiest), reverse=True)
+    assert [message["QuorumTime"] for message in busiest] == newest
+
+
+def test_the_daily_value_locked_is_one_query_over_30_days(late_tvl, monkeypatch) -> None:
+    reader, asked = late_tvl.client.app.state.reader, []
+    read = reader.rows
+    monkeypatch.setattr(reader, "rows", lambda query: asked.append(query) or read(query))
+    late_tvl.get(f"{BASE}/notionaltvlcumulative?numDays=366")
+    [query] = [query for query in asked if "attested_tokens" in query.scans]
+    assert query.parameters == {"first": LATE_DAYS[1] - timedelta(30), "last": LATE_DAYS[1]}
 
 
 def test_a_transaction_id_is_no_pattern(world) -> None:

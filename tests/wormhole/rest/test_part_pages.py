@@ -95,6 +95,28 @@ def test_an_address_has_its_transfers_with_sides_and_values(client, tables) -> N
     get(client, "/wormhole/address/no address", 400)
 
 
+def test_the_page_of_an_address_reads_the_redemptions_of_its_transfers_alone(
+    client, tables, monkeypatch
+) -> None:
+    told = {row["row_key"] for row in tables["redemptions"]}
+    address = next(
+        row["sender_address"]
+        for row in tables["chain_details"]
+        if row["sender_address"] and row["row_key"] in told
+    )
+    reader, answers = client.app.state.reader, {}
+    read = reader.rows
+
+    def noted(query):
+        return answers.setdefault(query.sql, read(query))
+
+    monkeypatch.setattr(reader, "rows", noted)
+    moves = get(client, f"/wormhole/address/{address}")["moves"]
+    [redeemed] = [rows for sql, rows in answers.items() if "FROM redemptions" in sql]
+    asked = {one["message"] for one in moves if one["redeemed"] != "not asked"}
+    assert {of_row_key(row["row_key"]).text for row in redeemed} == asked != set()
+
+
 def test_the_search_for_an_address_leads_to_its_page(client, tables) -> None:
     receiver = next(row["receiver_address"] for row in tables["chain_details"] if row["receiver_address"])
     answer = client.get("/wormhole", params={"q": receiver}, follow_redirects=False)

@@ -52,7 +52,7 @@ def account(
     first, last = query.start or days[0], query.end or days[-1]
     shown = [day for day in days if first <= day <= last]
     rows = _transfers(lake, spellings, shown)
-    redeemed = _redemptions(lake, shown)
+    redeemed = _redemptions(lake, rows[:_MOST])
     moves = [
         {**_move(row, spellings, reference), "redeemed": redeemed.get(row["row_key"], "not asked")}
         for row in rows[:_MOST]
@@ -105,15 +105,16 @@ def _transfers(lake: RequestLake, spellings: Sequence[str], days: Sequence[date]
     )
 
 
-def _redemptions(lake: RequestLake, days: Sequence[date]) -> dict[str, str]:
-    """Return what was last told of the redemption of transfers of some days, in words, by row key."""
-    if not days or not lake.snapshot.table(lake.network, "redemptions"):
+def _redemptions(lake: RequestLake, transfers: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return what was last told of the redemption of transfers, in words, by row key."""
+    if not transfers or not lake.snapshot.table(lake.network, "redemptions"):
         return {}
     rows = lake.rows(
         "SELECT row_key, bool_or(status = 'completed') AS is_completed, max(redeemed_at) AS redeemed_at, "
-        "arg_max(status, asked_at) AS status FROM redemptions GROUP BY row_key",
-        {},
-        redemptions=Scan(days=frozenset(days)),
+        "arg_max(status, asked_at) AS status FROM redemptions "
+        "WHERE row_key IN (SELECT unnest($row_keys)) GROUP BY row_key",
+        {"row_keys": [row["row_key"] for row in transfers]},
+        redemptions=Scan(days=frozenset(row["date"] for row in transfers)),
     )
     return {
         row["row_key"]: (time_of(row["redeemed_at"]) if row["redeemed_at"] else "yes")

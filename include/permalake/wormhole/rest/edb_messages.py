@@ -14,7 +14,7 @@ from permalake.wormhole.rest.edb_answers import NESTED_FAMILIES, EdbMessage
 from permalake.wormhole.rest.event_database import ALL, DEFAULT_DAYS, EdbRequest
 from permalake.wormhole.rest.events import EventFilter, EventKey, load
 from permalake.wormhole.rest.identifiers import of_row_key
-from permalake.wormhole.rest.rows import Parameters, Rows, base64_text, plain_decimal, utc_text
+from permalake.wormhole.rest.rows import Parameters, base64_text, plain_decimal, utc_text
 from permalake.wormhole.rest.scorecards import last_day
 from permalake.wormhole.rest.vaa_documents import Tables
 
@@ -63,11 +63,14 @@ def full_row(tables: Tables, reference: Reference) -> dict[str, Any]:
 def recent_messages(
     lake: RequestLake, request: EdbRequest, count: int, reference: Reference
 ) -> dict[str, list[EdbMessage]]:
-    """Return the newest messages of 30 days, ``count`` by ``*``, ``chain`` or ``chain:address``."""
+    """Return the newest messages of 30 days, ``count`` by ``*``, ``chain`` or ``chain:address``.
+
+    All together are no more than the server's limit: the newest of each group come first.
+    """
     group = request.group_by
     if group is None and request.chain is not None:
         group = "chain" if request.address is None else "address"
-    keys = _newest(lake.rows, request, count, _GROUPS[group])
+    keys = _newest(lake, request, count, _GROUPS[group])
     by_place: dict[str, list[EdbMessage]] = defaultdict(list)
     for key, tables in zip(keys, load(lake, keys, MESSAGE_TABLES, prices=False), strict=True):
         chain, emitter, _ = key.row_key.split(":")
@@ -76,19 +79,19 @@ def recent_messages(
     return dict(by_place)
 
 
-def _newest(rows: Rows, request: EdbRequest, count: int, group: str) -> list[EventKey]:
-    last = last_day(rows)
+def _newest(lake: RequestLake, request: EdbRequest, count: int, group: str) -> list[EventKey]:
+    last = last_day(lake.rows)
     if last is None:
         return []
-    bound = Parameters(count=count)
+    bound = Parameters(count=count, most=lake.settings.serve.max_page_size)
     event_filter = EventFilter(
         start=last - timedelta(DEFAULT_DAYS), chain=request.chain, emitter=request.address
     )
-    newest = rows(
-        "SELECT p.row_key, p.date, p.timestamp FROM message_publication p "  # noqa: S608
-        f"WHERE {' AND '.join(event_filter.conditions(bound))} QUALIFY row_number() OVER "
-        f"(PARTITION BY {group} ORDER BY p.timestamp DESC, p.row_key DESC) <= $count "
-        "ORDER BY p.timestamp DESC, p.row_key DESC",
+    newest = lake.rows(
+        "SELECT row_key, date, timestamp FROM (SELECT p.row_key, p.date, p.timestamp, row_number() OVER "  # noqa: S608
+        f"(PARTITION BY {group} ORDER BY p.timestamp DESC, p.row_key DESC) AS place "
+        f"FROM message_publication p WHERE {' AND '.join(event_filter.conditions(bound))}) "
+        "WHERE place <= $count ORDER BY place, timestamp DESC, row_key DESC LIMIT $most",
         bound,
         message_publication=Scan(event_filter.start, last),
     )

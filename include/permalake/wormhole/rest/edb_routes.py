@@ -54,7 +54,12 @@ class EdbQuery(BaseModel):
     daily: str = ""
     for_period: str = Field("", alias="forPeriod")
     group_by: str | None = Field(None, pattern="^(chain|address)?$", alias="groupBy")
-    num_rows: int = Field(30, ge=1, alias="numRows", description=f"Messages of a group. {LIMIT}")
+    num_rows: int = Field(
+        30,
+        ge=1,
+        alias="numRows",
+        description=f"Messages of a group; those of all groups are within the limit, too. {LIMIT}",
+    )
     counts: str = ""
     amounts: str = ""
 
@@ -226,8 +231,8 @@ def notional_tvl(lake: PublishedLake, reference: BundledReference, query: _Figur
 
 @_route("/notionaltvlcumulative", NotionalTvlCumulative)
 def notional_tvl_cumulative(lake: PublishedLake, reference: BundledReference, query: _Figures) -> Response:
-    """Return what the bridges held at the end of each day."""
-    days = min(query.request().period_days, 366)
+    """Return what the bridges held at the end of each day; more than 30 days count as 30."""
+    days = min(query.request().period_days, edb.DEFAULT_DAYS)
     return lake.current(locked_daily(lake.rows, reference, days))
 
 

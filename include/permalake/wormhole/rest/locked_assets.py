@@ -40,12 +40,9 @@ def locked_daily(rows: Rows, reference: Reference, days: int) -> NotionalTvlCumu
     """Return what the bridges held at the end of each of the last days, oldest first."""
     last = last_day(rows)
     newest = [] if last is None else carried_days(rows, last, 1)
-    dates = (newest[0] - timedelta(days - number) for number in range(days + 1)) if newest else ()
-    held = {day: _held(rows, day, day).get(day) for day in dates}
+    held = _held(rows, newest[0] - timedelta(days), newest[0]) if newest else {}
     return {
-        "DailyLocked": {
-            day.isoformat(): _assets(assets.values(), reference) for day, assets in held.items() if assets
-        }
+        "DailyLocked": {day.isoformat(): _assets(assets.values(), reference) for day, assets in held.items()}
     }
 
 
