@@ -9,7 +9,7 @@ import pytest
 from permalake.sanitize import LONGEST_TEXT, shown
 from permalake.web.charts import COLUMNS, Flow, bars, sankey
 from permalake.web.lineage import Stage, lineage
-from permalake.web.numbers import CoinUnit, amount, coins, dollars, formatted, short, signed, size, worth
+from permalake.web.numbers import CoinUnit, amount, coins, dollars, formatted, short, size, worth
 from permalake.web.timeline import TimelineBar, duration, waterfall
 
 
@@ -45,7 +45,6 @@ def test_numbers() -> None:
     ]  # fmt: skip
     assert (dollars("-1500"), dollars("2.5"), dollars(None)) == ("−$1.50 k", "$2.50", "–")
     assert amount("1234567.5") == "1,234,567.5"
-    assert [signed(n) for n in ("1000", "-5", 0)] == ["+1,000", "−5", "0"]
     assert [size(n) for n in (12, 1234, None)] == ["12 B", "1.23 kB", "–"]
 
 

@@ -29,7 +29,7 @@ from starlette.responses import RedirectResponse, Response
 from permalake.contracts.rows import Row
 from permalake.sanitize import shown
 from permalake.web.accept import preferred
-from permalake.web.numbers import CoinUnit, amount, coins, dollars, formatted, short, signed, worth
+from permalake.web.numbers import CoinUnit, amount, coins, dollars, formatted, short, worth
 from permalake.web.responses import JSON, current, current_json
 from permalake.web.synthetic import synthetic_days
 from permalake.web.timeline import duration
@@ -315,7 +315,6 @@ def _environment(folders: tuple[Path, ...]) -> Environment:
         coins=coins,
         short=short,
         amount=amount,
-        signed=signed,
         moment=_moment,
         duration=duration,
     )

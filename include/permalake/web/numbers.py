@@ -78,12 +78,6 @@ def size(value: float | Decimal | str | None) -> str:
     return text if value is None else f"{text}B" if text[-1].isalpha() else f"{text} B"
 
 
-def signed(value: float | Decimal | str) -> str:
-    """Return all digits, in groups, behind a sign: ``+1,000``, ``−5``."""
-    number = Decimal(str(value))
-    return f"{'−' if number < 0 else '+' if number else ''}{abs(number):,f}"
-
-
 def amount(value: float | Decimal | str | None) -> str:
     """Return all digits, in groups; a dash for None."""
     return "–" if value is None else f"{Decimal(str(value)):,f}"

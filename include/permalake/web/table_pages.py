@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from decimal import Decimal
 from functools import cached_property
 from typing import Any
@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from permalake.contracts.schema import Column, Table
 from permalake.contracts.views import LakeView
+from permalake.lake.json_rows import timestamp
 from permalake.lake.serving import EVERYTHING, Scan
 from permalake.web.paging import Day, Integer, PageQuery, Text
 from permalake.web.row_types import page_of, row_type
@@ -179,18 +180,11 @@ def json_value(value: Any) -> Any:
     return convert(value) if convert else value
 
 
-def _time(value: datetime) -> str:
-    aware = value if value.tzinfo else value.replace(tzinfo=UTC)
-    text = aware.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S")
-    fraction = f".{aware.microsecond:06d}".rstrip("0") if aware.microsecond else ""
-    return f"{text:0>19}{fraction}Z"
-
-
 _CONVERSIONS: dict[type, Callable[[Any], Any]] = {
     Decimal: lambda value: format(value, "f"),
     bytes: bytes.hex,
     date: date.isoformat,
-    datetime: _time,
+    datetime: timestamp,
 }
 
 

@@ -11,6 +11,7 @@ from permalake.wormhole.rest import identifiers
 from permalake.wormhole.rest.events import EventFilter, list_events, load
 from permalake.wormhole.rest.flows import chain_name
 from permalake.wormhole.rest.message_page import time_of
+from permalake.wormhole.rest.vaa_documents import first_row
 
 LISTED = 25
 """Rows of a list on a page."""
@@ -25,8 +26,8 @@ def newest_messages(
     messages = []
     for key, message_tables in zip(keys, load(lake, keys, tables, prices=False), strict=True):
         message = identifiers.of_row_key(key.row_key)
-        transfer = (message_tables.get("token_transfer_payload") or [{}])[0]
-        details = (message_tables.get("token_transfer_details") or [{}])[0]
+        transfer = first_row(message_tables, "token_transfer_payload")
+        details = first_row(message_tables, "token_transfer_details")
         notional = details.get("notional_usd")
         messages.append(
             {

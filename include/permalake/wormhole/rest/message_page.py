@@ -21,7 +21,7 @@ from permalake.wormhole.rest.links import Links, application_in_words
 from permalake.wormhole.rest.operations import application_ids, best_redemption
 from permalake.wormhole.rest.redemption_help import redemption_help
 from permalake.wormhole.rest.rows import plain_decimal
-from permalake.wormhole.rest.vaa_documents import Tables, native_address, signatures, single_digest
+from permalake.wormhole.rest.vaa_documents import Tables, first_row, native_address, signatures, single_digest
 
 Facts = list[tuple[str, Any]]
 _PAYLOADS = {1: "transfer", 2: "attestation", 3: "transfer with payload"}
@@ -108,10 +108,10 @@ def _day(published: Row) -> str:
 
 
 def _transfer(tables: Tables, reference: Reference) -> Facts:
-    payload = _row(tables, "token_transfer_payload") or _row(tables, "nft_transfer_payload")
+    payload = first_row(tables, "token_transfer_payload") or first_row(tables, "nft_transfer_payload")
     if not payload:
         return _moved(tables, reference)
-    details, chain = _row(tables, "token_transfer_details"), _row(tables, "chain_details")
+    details, chain = first_row(tables, "token_transfer_details"), first_row(tables, "chain_details")
     symbol = details.get("origin_symbol") or payload.get("symbol") or ""
     return [
         ("Amount", f"{details['amount']} {symbol}".strip() if details.get("amount") else None),
@@ -135,7 +135,7 @@ def _transfer(tables: Tables, reference: Reference) -> Facts:
         ("To chain", chain_with_id(reference, payload["target_chain"])),
         ("Sender", chain.get("sender_address")),
         ("Receiver", chain.get("receiver_address") or payload["target_address"]),
-        ("Recipient", _row(tables, "application_transfer_details").get("recipient_native_address")),
+        ("Recipient", first_row(tables, "application_transfer_details").get("recipient_native_address")),
         ("Resulting token", chain.get("resulting_token_address")),
         ("Its symbol", chain.get("resulting_token_symbol")),
     ]
@@ -163,9 +163,10 @@ def _redemption(tables: Tables) -> Facts:
 
 def _moved(tables: Tables, reference: Reference) -> Facts:
     """Return what an application moves beside the bridges."""
-    moved, details = _row(tables, "application_transfers"), _row(tables, "application_transfer_details")
+    moved = first_row(tables, "application_transfers")
     if not moved:
         return []
+    details = first_row(tables, "application_transfer_details")
     amount, token_chain, target_chain = details.get("amount"), moved["token_chain"], moved["target_chain"]
     return [
         ("Amount", f"{amount} {details['token_symbol'] or ''}".strip() if amount else None),
@@ -187,7 +188,7 @@ def _payload(tables: Tables, reference: Reference) -> Facts:
     """Return what the payload says, each field once although several tables have it."""
     facts: dict[str, Any] = {}
     for name in (*_KINDS, "application_messages"):
-        row = _row(tables, name)
+        row = first_row(tables, name)
         for part in (row, json.loads(row.get("fields") or "{}")):
             shown_facts = dict(facts)
             for column, given in part.items():
@@ -243,7 +244,7 @@ def _timeline(tables: Tables, reference: Reference) -> list[dict[str, Any]]:
             True,
         ),
     ]
-    if transfer := _row(tables, "token_transfer_payload") or _row(tables, "nft_transfer_payload"):
+    if transfer := first_row(tables, "token_transfer_payload") or first_row(tables, "nft_transfer_payload"):
         steps.append(_paid_out(tables, chain_with_id(reference, transfer["target_chain"])))
     return [
         {"step": step, "time": time, "text": text, "is_done": is_done} for step, time, text, is_done in steps
@@ -262,7 +263,7 @@ def _paid_out(tables: Tables, target: str) -> tuple[str, str | None, str, bool]:
 
 def _links(tables: Tables, reference: Reference) -> dict[str, Links]:
     """Return the links of facts, by their names."""
-    published, chain = tables["message_publication"][0], _row(tables, "chain_details")
+    published, chain = tables["message_publication"][0], first_row(tables, "chain_details")
     source = published["emitter_chain"]
     emitter = native_address(reference, source, published["emitter_address"])
     by_field: dict[str, Links] = {
@@ -271,12 +272,12 @@ def _links(tables: Tables, reference: Reference) -> dict[str, Links]:
         "Emitter": links.of_account(reference, source, emitter)[1:],
         "Sender": links.of_account(reference, source, chain.get("sender_address")),
     }
-    if app_id := _row(tables, "application_messages").get("app_id"):
+    if app_id := first_row(tables, "application_messages").get("app_id"):
         by_field["application"] = [("", f"/wormhole/application/{app_id}")]
-    payload = _row(tables, "token_transfer_payload") or _row(tables, "nft_transfer_payload")
+    payload = first_row(tables, "token_transfer_payload") or first_row(tables, "nft_transfer_payload")
     if payload:
         target, origin = payload["target_chain"], payload["origin_chain"]
-        native = _row(tables, "token_transfer_details").get("origin_token_address")
+        native = first_row(tables, "token_transfer_details").get("origin_token_address")
         by_field |= {
             "To chain": links.of_chain(target),
             "Token's chain": links.of_chain(origin),
@@ -292,7 +293,3 @@ def _links(tables: Tables, reference: Reference) -> dict[str, Links]:
 
 def _plain(value: Decimal | None) -> str | None:
     return None if value is None else plain_decimal(value)
-
-
-def _row(tables: Mapping[str, list[Row]], name: str) -> Row:
-    return (tables.get(name) or [{}])[0]

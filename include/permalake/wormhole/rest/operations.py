@@ -13,7 +13,7 @@ from permalake.wormhole.reference import Reference
 from permalake.wormhole.rest.identifiers import of_row_key
 from permalake.wormhole.rest.payloads import bridge_payload
 from permalake.wormhole.rest.rows import base64_text, plain_decimal, utc_text
-from permalake.wormhole.rest.vaa_documents import Tables, native_address
+from permalake.wormhole.rest.vaa_documents import Tables, first_row, native_address
 from permalake.wormhole.rest.wormholescan_answers import (
     DestinationTransaction,
     Operation,
@@ -62,7 +62,7 @@ def operation(tables: Tables, reference: Reference) -> Operation:
             "chainId": message.chain,
             "timestamp": utc_text(published["timestamp"]),
             "transaction": {"txHash": published["initiating_tx_id"] or ""},
-            "from": _one(tables, "chain_details").get("sender_address") or "",
+            "from": first_row(tables, "chain_details").get("sender_address") or "",
             "status": _CONFIRMED,
         },
     }
@@ -89,7 +89,7 @@ def transaction(tables: Tables, reference: Reference) -> WormholeTransaction:
             "id": message.text,
             "originTx": {
                 "txHash": published["initiating_tx_id"] or "",
-                "from": _one(tables, "chain_details").get("sender_address") or "",
+                "from": first_row(tables, "chain_details").get("sender_address") or "",
                 "status": _CONFIRMED,
             },
         },
@@ -149,14 +149,10 @@ def _destination(target: TargetChain) -> DestinationTransaction:
     return destination
 
 
-def _one(tables: Tables, name: str) -> Row:
-    return (tables.get(name) or [{}])[0]
-
-
 def _value(tables: Tables) -> OperationValue:
     """Return symbol, amount and USD as text, as far as they are known."""
-    of_application = _one(tables, "application_transfer_details")
-    details = _one(tables, "token_transfer_details") or {
+    of_application = first_row(tables, "application_transfer_details")
+    details = first_row(tables, "token_transfer_details") or {
         **of_application,
         "origin_symbol": of_application.get("token_symbol"),
     }
@@ -175,19 +171,21 @@ def _properties(tables: Tables, reference: Reference) -> OperationProperties:
     """Return who sent what to whom; the recipient behind an application's contract before the contract."""
     published = tables["message_publication"][0]
     chain = published["emitter_chain"]
-    moved = _one(tables, "application_transfers")
+    moved = first_row(tables, "application_transfers")
     transfer = (
-        _one(tables, "token_transfer_payload") or _one(tables, "nft_transfer_payload") or _as_bridged(moved)
+        first_row(tables, "token_transfer_payload")
+        or first_row(tables, "nft_transfer_payload")
+        or _as_bridged(moved)
     )
-    chain_details = _one(tables, "chain_details")
+    chain_details = first_row(tables, "chain_details")
     token_chain = transfer.get("origin_chain")
-    token = _one(tables, "token_transfer_details").get("origin_token_address") or ""
+    token = first_row(tables, "token_transfer_details").get("origin_token_address") or ""
     if token_chain is not None and not token:
         token = native_address(reference, token_chain, transfer["origin_address"]) or ""
     sender = chain_details.get("sender_address")
     if not sender and (address := moved.get("sender_address")):
         sender = native_address(reference, chain, address)
-    recipient = _one(tables, "application_transfer_details").get("recipient_native_address")
+    recipient = first_row(tables, "application_transfer_details").get("recipient_native_address")
     fee = transfer.get("fee") or moved.get("fee") or ""
     decimals = moved.get("amount_decimals")
     properties: OperationProperties = {

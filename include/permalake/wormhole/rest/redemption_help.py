@@ -6,7 +6,6 @@ transfer with a payload, which its receiver alone may redeem.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 from permalake.contracts.rows import Row
@@ -16,21 +15,22 @@ from permalake.wormhole.reference import Reference
 from permalake.wormhole.rest import links
 from permalake.wormhole.rest.flows import chain_with_id
 from permalake.wormhole.rest.operations import best_redemption
+from permalake.wormhole.rest.vaa_documents import Tables, first_row
 
 _WITH_PAYLOAD = 3
 
 
-def redemption_help(tables: Mapping[str, Sequence[Row]], reference: Reference) -> dict[str, Any] | None:
+def redemption_help(tables: Tables, reference: Reference) -> dict[str, Any] | None:
     """Return what helps with a transfer: ``{status, since, known, steps, links}``.
 
     None where it was redeemed, or is no transfer of a bridge. ``status`` is None where nobody asked;
     ``since``: time of the message.
     """
-    payload = _row(tables, "token_transfer_payload") or _row(tables, "nft_transfer_payload")
+    payload = first_row(tables, "token_transfer_payload") or first_row(tables, "nft_transfer_payload")
     answer = best_redemption(tables.get("redemptions") or ())
     if not payload or (answer and answer["status"] == COMPLETED):
         return None
-    published, chain = tables["message_publication"][0], _row(tables, "chain_details")
+    published, chain = tables["message_publication"][0], first_row(tables, "chain_details")
     source, target = published["emitter_chain"], payload["target_chain"]
     there = chain_with_id(reference, target)
     receiver = chain.get("receiver_address")
@@ -84,7 +84,3 @@ def _who(payload: Row, receiver: str | None, there: str) -> str:
             "contract, which its application calls."
         )
     return f"Anybody may redeem it on {there}, by its bridge. The tokens go to the receiver, whoever does it."
-
-
-def _row(tables: Mapping[str, Sequence[Row]], name: str) -> Row:
-    return (tables.get(name) or [{}])[0]

@@ -25,6 +25,12 @@ from permalake.wormhole.rest.wormholescan_answers import Observation, VaaDocumen
 VAA_TABLES = ("message_publication", "quorum_state")
 PARSED_TABLES = (*VAA_TABLES, "token_transfer_payload", "asset_meta_payload", "nft_transfer_payload")
 Tables = Mapping[str, list[Row]]
+"""The rows of a message, by table."""
+
+
+def first_row(tables: Tables, name: str) -> Row:
+    """Return the row that a message has in a table; an empty one where it has none."""
+    return (tables.get(name) or [{}])[0]
 
 
 def native_address(reference: Reference, chain: int, address: str) -> str | None:
