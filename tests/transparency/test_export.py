@@ -9,15 +9,17 @@ import sys
 
 import duckdb
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from permalake.errors import PermalakeError
 from permalake.paths import ROOT
 from permalake.transparency import keys, seen
 from permalake.transparency.copies import ExportCopy
 from permalake.transparency.log import append
+from permalake.transparency.notes import SignerKey
 from permalake.transparency.places import FolderPlace, open_place
 from permalake.transparency.report import UNSIGNED
-from permalake.transparency.verify import verify
+from permalake.transparency.verify import open_checked, verify
 from support.lakes import DAY1, NETWORK, OpenLake, build, settings_of
 from support.manipulations import iota_exports
 from support.signed_lakes import NAME, at_home, export, log_of, public_key, sign, table_of
@@ -192,6 +194,50 @@ def test_a_log_that_was_rolled_back_or_forked_is_noticed(exports, home, copy, tm
     append(fork, "log", None, others, key=keys.signing_key(), origin=log.checkpoint.origin)
     with pytest.raises(PermalakeError, match="forked"):
         checked(tmp_path / "fork")
+
+
+class _TwoFaced(FolderPlace):
+    """A copy whose host first shows the checkpoint of a log that nobody has seen."""
+
+    def __init__(self, folder):
+        super().__init__(str(folder))
+        self._first = [b"example.org/unseen\n1\n"]
+
+    def read(self, path, *limit):
+        return self._first.pop() if path == "log/checkpoint" and self._first else super().read(path, *limit)
+
+
+def test_a_host_that_shows_two_checkpoints_neither_rolls_back_nor_replaces_the_key(
+    exports, copy, tmp_path
+) -> None:
+    checked(copy)
+    remembered = seen.FILE.read_bytes()
+    with pytest.raises(PermalakeError, match=r"is of 'example\.org/unseen' at one moment"):
+        verify(ExportCopy(_TwoFaced(exports[2] / "older")), table_of, key=public_key())
+    log = log_of(exports[0])
+    thief = SignerKey(public_key().name, Ed25519PrivateKey.generate())
+    place = FolderPlace(str(shutil.copytree(copy, tmp_path / "stolen")))
+    append(place, "log", None, log.entries, key=thief, origin=log.checkpoint.origin)
+    with pytest.raises(PermalakeError, match="at one moment"):
+        verify(ExportCopy(_TwoFaced(place.location)), table_of)
+    assert seen.FILE.read_bytes() == remembered
+
+
+def test_what_another_check_saw_meanwhile_is_kept_and_compared(exports, copy, tmp_path) -> None:
+    """Of checks that began when nothing had been seen."""
+    log = log_of(exports[0])
+    fork = FolderPlace(str(shutil.copytree(copy, tmp_path / "fork")))
+    append(fork, "log", None, log.entries[::-1], key=keys.signing_key(), origin=log.checkpoint.origin)
+    newer, older, forked = (
+        open_checked(ExportCopy(open_place(str(place))), public_key())
+        for place in (copy, exports[2] / "older", tmp_path / "fork")
+    )
+    seen.remember(newer.log, newer.key, "2100-01-01T00:00:00Z")
+    remembered = seen.FILE.read_bytes()
+    seen.remember(older.log, older.key, "2100-01-01T00:00:01Z")
+    with pytest.raises(PermalakeError, match="forked"):
+        seen.remember(forked.log, forked.key, "2100-01-01T00:00:02Z")
+    assert seen.FILE.read_bytes() == remembered
 
 
 def test_a_correct_export_that_another_key_signed_is_refused(exports, copy, tmp_path, monkeypatch) -> None:

@@ -110,6 +110,7 @@ class LandedDays:
         for url in self._publishers.urls:
             try:
                 publisher = open_publisher(url, self._publishers.keys)
+                publisher.remember()
             except PermalakeError as error:
                 unreached.append(self._remark(str(error)))
                 continue
@@ -118,7 +119,6 @@ class LandedDays:
                 self._remark(f"{url}: it has signed no day of {self._network} after {latest[-1]}")
             left = [day for day in requested_days if day not in landed]
             faults |= self._land_from(publisher, left, tables, landed, force=force, keep=keep)
-            publisher.remember()
             if len(landed) == len(requested_days):
                 break
         for day, why in sorted(faults.items()):

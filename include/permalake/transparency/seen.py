@@ -5,8 +5,8 @@ A log that is shorter than it was, or whose beginning has changed, was rolled ba
 
 from __future__ import annotations
 
+import fcntl
 import json
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 from permalake.errors import PermalakeError
@@ -70,9 +70,20 @@ def check_consistent(log: SignedLog, seen: SeenLog) -> None:
 
 
 def remember(log: SignedLog, key: VerifierKey, at: str) -> None:
-    """Keep how far a checked log goes."""
-    earlier_logs: Mapping[str, SeenLog] = seen_logs()
-    now = SeenLog(str(key), log.checkpoint.size, log.checkpoint.root.hex(), at)
-    document = {origin: asdict(seen) for origin, seen in {**earlier_logs, log.checkpoint.origin: now}.items()}
+    """Keep how far a checked log goes, unless another process has seen it go further meanwhile.
+
+    Raises:
+        InvalidLogError: if another process has seen another log of that name.
+    """
     FILE.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    write_whole(str(FILE), json.dumps(document, indent=1, sort_keys=True).encode())
+    with FILE.with_suffix(".lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        logs = seen_logs()
+        earlier = logs.get(log.checkpoint.origin)
+        if earlier and earlier.size > log.checkpoint.size:
+            return
+        if earlier:
+            check_consistent(log, earlier)
+        logs[log.checkpoint.origin] = SeenLog(str(key), log.checkpoint.size, log.checkpoint.root.hex(), at)
+        document = {origin: asdict(seen) for origin, seen in logs.items()}
+        write_whole(str(FILE), json.dumps(document, indent=1, sort_keys=True).encode())

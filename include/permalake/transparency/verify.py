@@ -110,6 +110,11 @@ def open_checked(copy: Copy, key: VerifierKey | None) -> Checked:
     log = read_log(copy.place, copy.folder, [key])
     if log is None:
         raise InvalidLogError(f"{copy.place.location}/{copy.folder}/{CHECKPOINT} is missing")
+    if log.checkpoint.origin != origin:  # what was seen, and whose key it was, was looked up by that name
+        raise InvalidLogError(
+            f"{copy.place.location}/{copy.folder}/{CHECKPOINT} is of {origin[:80]!r} at one moment, of "
+            f"{log.checkpoint.origin} at the next"
+        )
     if before is not None:
         check_consistent(log, before)
     return Checked(log, key, trust, before)
