@@ -25,6 +25,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 BLOCK = 256
 EXACT = Context(prec=60)
 TILE = 256
+KINDS = {"int32": "int", "int64": "long", "date32[day]": "date", "timestamp[us, tz=UTC]": "timestamptz"}
 
 
 def sha256(*parts: bytes) -> bytes:
@@ -87,6 +88,14 @@ def entries(export: Path, size: int) -> list[bytes]:
     return found
 
 
+def kind_of(held: pa.DataType) -> str:
+    """Return the type of a file's column as a manifest names it."""
+    if pa.types.is_list(held) or pa.types.is_large_list(held):
+        return f"list<{kind_of(held.value_type)}>"
+    text = str(held).removeprefix("large_")
+    return KINDS.get(text, text.replace("decimal128", "decimal").replace(" ", ""))
+
+
 def encoded(values: pa.Array, kind: str) -> bytes:
     """Return presence and values of a column of one block, row by row: slow, and easy to compare."""
     rows = values.to_pylist()
@@ -134,8 +143,10 @@ def check_table(export: Path, day: dict[str, str], name: str, said: dict) -> int
     path = f"data/{day['network']}/{name}/{day['date']}-{digest[:16]}.parquet"
     try:
         rows = pq.read_table(export / path, partitioning=None)
+        if [[field.name, kind_of(field.type)] for field in rows.schema] != said["columns"]:
+            raise SystemExit(f"{path}: not the columns and types of the manifest")
         root = root_of(rows, said["columns"], said["order"])
-    except (OSError, KeyError, pa.ArrowException) as error:
+    except (OSError, KeyError, struct.error, pa.ArrowException) as error:
         raise SystemExit(f"{path}: {type(error).__name__}: it is missing or damaged") from None
     parts = {
         **{key: said[key] for key in ("block", "columns", "order")},

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import random
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from permalake.config import Settings
@@ -175,6 +178,67 @@ def _older_rows(copy: Export, chance: random.Random) -> None:
     copy.put("files.json", json.dumps(listed).encode())
 
 
+def _rewrite(
+    copy: Export, chance: random.Random, edit: Callable[[pa.Table, random.Random], pa.Table]
+) -> None:
+    """Write a data file anew, one with decimals if there is any, and list what is there now."""
+    paths = copy.of("data/")
+    path = chance.choice([path for path in paths if _decimals(_rows(copy, path))] or paths)
+    sink = pa.BufferOutputStream()
+    pq.write_table(edit(_rows(copy, path), chance), sink)
+    content = sink.getvalue().to_pybytes()
+    facts = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    copy.put(path, content)
+    listed = [{**one, **facts} if one["path"] == path else one for one in copy.listed()]
+    copy.put("files.json", json.dumps(listed).encode())
+
+
+def _rows(copy: Export, path: str) -> pa.Table:
+    return pq.read_table(copy.folder / path, partitioning=None)
+
+
+def _decimals(rows: pa.Table) -> list[str]:
+    """The columns whose numbers have decimal places."""
+    return [one.name for one in rows.schema if pa.types.is_decimal(one.type) and one.type.scale]
+
+
+def _rescale(rows: pa.Table, chance: random.Random) -> pa.Table:
+    """Drop the point of a column's numbers; of a table without any, retype a column."""
+    if not _decimals(rows):
+        return _retype(rows, chance)
+    name = chance.choice(_decimals(rows))
+    values = rows[name].combine_chunks()
+    whole = pa.decimal128(values.type.precision, 0)
+    return _put(rows, name, pa.Array.from_buffers(whole, len(values), values.buffers(), offset=values.offset))
+
+
+_TWINS = {
+    pa.int32(): pa.int64(),
+    pa.int64(): pa.timestamp("us", "UTC"),
+    pa.timestamp("us", "UTC"): pa.int64(),
+    pa.date32(): pa.int32(),
+    pa.string(): pa.binary(),
+    pa.large_string(): pa.large_binary(),
+}
+"""Types of the same bytes in a digest."""
+
+
+def _retype(rows: pa.Table, chance: random.Random) -> pa.Table:
+    """Give a column's values another type."""
+    name = chance.choice([one.name for one in rows.schema if one.type in _TWINS])
+    return _put(rows, name, rows[name].cast(_TWINS[rows.schema.field(name).type]))
+
+
+def _put(rows: pa.Table, name: str, values: pa.Array | pa.ChunkedArray) -> pa.Table:
+    return rows.set_column(rows.schema.get_field_index(name), name, values)
+
+
+def _added_column(rows: pa.Table, chance: random.Random) -> pa.Table:
+    """Add a column that nobody signed, between the others or behind them."""
+    values = pa.array([chance.random() for _ in range(len(rows))])
+    return rows.add_column(chance.randrange(rows.num_columns + 1), "unsigned", values)
+
+
 def _older_manifest(copy: Export, chance: random.Random) -> None:
     """Put the manifest that a day had before in place of the one that replaced it."""
     log = read_log(FolderPlace(str(copy.folder)), "log", [public_key()])
@@ -215,6 +279,8 @@ def _another_key(copy: Export, _: random.Random) -> None:
     _sign_again(copy, SignerKey(public_key().name, Ed25519PrivateKey.generate()))
 
 
+UNSEEN_BY_DIGESTS = {"rescale": _rescale, "retype": _retype, "added column": _added_column}
+"""Edits of a table after which its rows have the same digest."""
 Manipulation = Callable[[Export, random.Random], None]
 MANIPULATIONS: dict[str, Manipulation] = {
     "a bit of data": _flip_in("data/"),
@@ -225,6 +291,7 @@ MANIPULATIONS: dict[str, Manipulation] = {
     "a missing file": _remove,
     "days of a table swapped": _swap_days,
     "rows of an older publication": _older_rows,
+    **{what: partial(_rewrite, edit=edit) for what, edit in UNSEEN_BY_DIGESTS.items()},
     "the manifest of an older publication": _older_manifest,
     "an older checkpoint": _older_checkpoint,
     "an older export": _older_export,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import random
 import struct
 from dataclasses import replace
@@ -19,10 +18,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from permalake.contracts.schema import Column, Table
-from permalake.paths import ROOT
 from permalake.transparency import merkle, row_order
 from permalake.transparency.block_encoding import BLOCK_ROWS, encode_block
 from permalake.transparency.digest import canonical_json, table_digest
+from support.second_verifier import second_verifier
 
 KINDS = ("int", "long", "double", "string", "binary", "date", "timestamptz", "decimal(38,8)", "list<int>")
 WIDE = Table(
@@ -50,14 +49,6 @@ VALUES = (
     st.lists(st.integers(-(2**31), 2**31 - 1), max_size=4),
 )
 ROW = st.tuples(*(st.none() | one for one in VALUES))
-
-
-def second_verifier():
-    """docs/verify.py, which was written from docs/digests.md and shares no code."""
-    spec = importlib.util.spec_from_file_location("second_verifier", ROOT / "docs" / "verify.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def table_of(rows):
@@ -171,6 +162,11 @@ def test_every_value_counts_but_clocks() -> None:
         pa.array([datetime(2025, 1, 1, tzinfo=UTC)] * 3, table.schema.field("fetched_at").type),
     )
     assert table_digest(ds.dataset(clock), WIDE).hex in digests
+
+
+def test_a_list_that_holds_a_null_has_no_digest() -> None:
+    with pytest.raises(pa.ArrowInvalid, match="a list holds a null"):
+        table_digest(ds.dataset(table_of([(*[None] * 8, [1, None])])), WIDE)
 
 
 def test_names_and_types_of_columns_count() -> None:

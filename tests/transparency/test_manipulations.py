@@ -17,7 +17,15 @@ from permalake.transparency.places import open_place
 from permalake.transparency.publisher import open_publisher
 from permalake.transparency.verify import verify
 from support.lakes import settings_of
-from support.manipulations import MANIPULATIONS, Exports, flip, iota_exports, wormhole_exports
+from support.manipulations import (
+    MANIPULATIONS,
+    UNSEEN_BY_DIGESTS,
+    Exports,
+    flip,
+    iota_exports,
+    wormhole_exports,
+)
+from support.second_verifier import second_verifier
 from support.signed_lakes import public_key, table_of
 
 SEEDS = 8
@@ -93,6 +101,16 @@ def test_whatever_a_host_does_is_refused_and_nothing_of_it_is_landed(
         found, reason = attempted(landed, exports, copy.folder, place)
         assert {file.read_bytes() for file in place.rglob("*.parquet")} <= set(signed.values()), seed
         assert reason or (found == signed and what in READ_BY_A_CHECK_ALONE), seed
+
+
+@pytest.mark.parametrize("what", UNSEEN_BY_DIGESTS)
+def test_the_second_verifier_refuses_what_a_digest_does_not_show(exports, tmp_path, what) -> None:
+    second_verifier().main(exports.newer, str(public_key()))
+    for seed in range(SEEDS):
+        copy = exports.copy(tmp_path / f"copy-{seed}")
+        MANIPULATIONS[what](copy, random.Random(f"{what} {seed}"))
+        with pytest.raises(SystemExit, match="not the columns and types of the manifest"):
+            second_verifier().main(copy.folder, str(public_key()))
 
 
 def test_what_is_changed_beside_the_days_is_refused_or_does_not_count(

@@ -84,6 +84,8 @@ def _parts(values: pa.Array, kind: str, count: int) -> list[_Pieces]:
         return [present, *_varying(content, memoryview(content.buffers()[2] or b""), 1, count)]
     if kind == "list<int>":
         lists = _filled(values, []).cast(pa.list_(pa.int64()))
+        if lists.values.null_count:
+            raise pa.ArrowInvalid("a list holds a null, which would count as a number")
         return [present, *_varying(lists, _buffer(lists.values, 8), 8, count)]
     if kind.startswith("decimal"):
         return [present, _even(_buffer(_filled(values, 0), 16), count)]

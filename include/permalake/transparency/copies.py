@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import date
+from itertools import zip_longest
 from pathlib import Path
 from typing import Protocol
 
@@ -16,7 +17,9 @@ import pyarrow.dataset as ds
 from permalake.contracts import Table
 from permalake.errors import PermalakeError
 from permalake.lake.published import LakeState, dataset
-from permalake.transparency.documents import CopiedFile, Manifest
+from permalake.sanitize import shown
+from permalake.transparency.digest import counted_columns
+from permalake.transparency.documents import CopiedFile, Manifest, SignedTable
 from permalake.transparency.log import Entry
 from permalake.transparency.places import SMALL, Place
 
@@ -81,7 +84,8 @@ class ExportCopy:
         """Give the block a day's rows, as :class:`Copy` has it.
 
         Raises:
-            DamagedCopyError: if the file is missing, or has another length or SHA-256 than the list says.
+            DamagedCopyError: if the file is missing, has another length or SHA-256 than the list says, or
+                other columns or types than the contract.
         """
         path = data_path(entry, table.name, digest)
         listed = self._sums.get(path)
@@ -95,7 +99,7 @@ class ExportCopy:
                 raise DamagedCopyError(f"{self.place.location}/{path} is missing")
             if listed and (file.stat().st_size, sha256_of(file)) != (listed["bytes"], listed["sha256"]):
                 raise DamagedCopyError(f"{self.place.location}/{path} is damaged: not what {FILES} lists")
-            yield _opened(file, f"{self.place.location}/{path}")
+            yield open_rows(file, table, f"{self.place.location}/{path}")
 
 
 def data_path(entry: Entry, table: str, digest: str) -> str:
@@ -140,11 +144,37 @@ def _listed(place: Place) -> list[CopiedFile]:
         raise DamagedCopyError(f"{place.location}/{FILES} is damaged") from None
 
 
-def _opened(file: Path, name: str) -> ds.Dataset:
+def check_columns(table: Table, said: SignedTable, where: str) -> None:
+    """Check that a manifest speaks of the columns that this version has."""
+    stated = [list(column) for column in counted_columns(table)], list(table.order)
+    if stated != (said["columns"], said["order"]):
+        raise PermalakeError(
+            f"{where}: its manifest has the columns of another version of Permalake; use that one"
+        )
+
+
+def open_rows(file: Path, table: Table, name: str) -> ds.Dataset:
+    """Open a data file, which has the columns of the digest alone, in the types of the contract.
+
+    The digest covers numbers, and not where a file puts the point or what else it holds.
+    """
     try:
-        return ds.dataset(file, format="parquet")
+        rows = ds.dataset(file, format="parquet")
     except (pa.ArrowException, OSError):
         raise DamagedCopyError(f"{name} is damaged: no Parquet file") from None
+    held = [f"{field.name} {_plain(field.type)}" for field in rows.schema]
+    due = [f"{column} {_plain(table.arrow.field(column).type)}" for column, _ in counted_columns(table)]
+    for there, here in zip_longest(held, due, fillvalue="none"):
+        if there != here:
+            raise DamagedCopyError(f"{name} has the column {shown(there, 200)!r} instead of {here!r}")
+    return rows
+
+
+def _plain(kind: pa.DataType) -> str:
+    """Name a type, whatever the width of its offsets and the name of a list's elements."""
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return f"list of {kind.value_type}"
+    return str(kind).removeprefix("large_")
 
 
 TableOf = Callable[[str, str], "Table | None"]

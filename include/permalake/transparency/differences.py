@@ -9,13 +9,12 @@ import pyarrow.dataset as ds
 
 from permalake.contracts import Table
 from permalake.errors import PermalakeError
-from permalake.transparency.copies import ExportCopy
+from permalake.transparency.copies import ExportCopy, check_columns
 from permalake.transparency.digest import table_digest
 from permalake.transparency.documents import SignedTable
 from permalake.transparency.landed import LandedDay
 from permalake.transparency.log import Entry
 from permalake.transparency.places import open_place
-from permalake.transparency.publisher import check_columns
 from permalake.transparency.row_differences import differing_rows, key_text, value_text
 
 Rows = Callable[[str], ds.Dataset]

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from permalake.contracts import Table
-from permalake.errors import ConfigError, PermalakeError
-from permalake.transparency.copies import DamagedCopyError, ExportCopy, read_manifest
-from permalake.transparency.digest import counted_columns, table_digest
-from permalake.transparency.documents import Manifest, SignedTable
+from permalake.errors import ConfigError
+from permalake.transparency.copies import DamagedCopyError, ExportCopy, check_columns, read_manifest
+from permalake.transparency.digest import table_digest
+from permalake.transparency.documents import Manifest
 from permalake.transparency.log import Entry
 from permalake.transparency.notes import InvalidNoteError, VerifierKey
 from permalake.transparency.places import open_place
@@ -132,10 +132,3 @@ def _is_whole(manifest: Manifest) -> bool:
         and {"columns", "order"} <= said.keys()
         for said in tables.values()
     )
-
-
-def check_columns(table: Table, said: SignedTable, where: str) -> None:
-    """Check that a manifest speaks of the columns that this version has."""
-    stated = [list(column) for column in counted_columns(table)], list(table.order)
-    if stated != (said["columns"], said["order"]):
-        raise PermalakeError(f"{where}: it has the columns of another version of Permalake; use that one")

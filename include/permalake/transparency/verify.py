@@ -14,9 +14,16 @@ import pyarrow.dataset as ds
 
 from permalake.contracts import Table
 from permalake.errors import ConfigError
-from permalake.transparency.copies import AbsentRowsError, Copy, DamagedCopyError, TableOf, read_manifest
+from permalake.transparency.copies import (
+    AbsentRowsError,
+    Copy,
+    DamagedCopyError,
+    TableOf,
+    check_columns,
+    read_manifest,
+)
 from permalake.transparency.deep import Derivation, RawDay, check_derived
-from permalake.transparency.digest import counted_columns, table_digest
+from permalake.transparency.digest import table_digest
 from permalake.transparency.documents import Evidence, Manifest, SignedTable
 from permalake.transparency.log import CHECKPOINT, PUBLIC_KEY, Entry, InvalidLogError, SignedLog, read_log
 from permalake.transparency.manifest import Rows
@@ -143,6 +150,7 @@ def _check_day(
                 checked.unread.add(f"{entry.network}.{name}")
                 continue
             # A derivation reads the tables again: what came over the network stays until the day is done.
+            check_columns(table, said, _where(entry, table))
             with ExitStack() as open_copies:
                 table_rows = open_copies.enter_context(copy.rows(entry, table, said["digest"]))
                 _check_table(table_rows, entry, table, said)
@@ -202,6 +210,7 @@ def _raw_rows(
         said = manifest["tables"][name]
         if table is None:
             return None
+        check_columns(table, said, _where(other, table))
         try:
             rows[name] = opened.enter_context(copy.rows(other, table, said["digest"]))
         except AbsentRowsError:
@@ -211,13 +220,12 @@ def _raw_rows(
     return RawDay(date.fromisoformat(other.date), manifest, _rows_of(rows, contracts))
 
 
+def _where(entry: Entry, table: Table) -> str:
+    return f"{entry.network}.{table.name} of {entry.date}"
+
+
 def _check_table(rows: ds.Dataset, entry: Entry, table: Table, said: SignedTable) -> None:
-    where = f"{entry.network}.{table.name} of {entry.date}"
-    stated = [list(column) for column in counted_columns(table)], list(table.order)
-    if stated != (said["columns"], said["order"]):
-        raise DamagedCopyError(
-            f"{where}: its manifest has the columns of another version of Permalake; check it with that one"
-        )
+    where = _where(entry, table)
     try:
         there = table_digest(rows, table)
     except (pa.ArrowException, KeyError, OSError) as error:
