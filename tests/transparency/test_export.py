@@ -154,6 +154,29 @@ def test_an_export_that_was_interrupted_is_completed_and_leaves_no_file_behind(e
     checked(copy)
 
 
+def test_lists_at_the_target_make_an_exporter_remove_nothing_but_data_files(exports, copy) -> None:
+    """Others may write there: a host, or who keeps the bucket."""
+    settings, lake, _ = exports
+    kept = copy.parent / "kept"
+    kept.touch()
+    (copy / "retired.json").write_text(json.dumps(["../kept", "log/key", "data/../../kept", 7, None]))
+    lies = [{"path": "../kept"}, {"path": ["x"], "bytes": 1, "sha256": ""}, {"path": "log/key"}, 7]
+    (copy / "files.json").write_text(json.dumps([*lies, *({**one, "rows": 0} for one in listed(copy))]))
+    for _ in range(2):
+        assert export(settings, lake, copy).written == 0
+    assert kept.is_file()
+    assert checked(copy).rows == {NETWORK: sum(one["rows"] for one in listed(copy))}
+    assert (copy / "log" / "key").is_file()
+    for damaged in (b"[" * 100_000, b"{}", b"\xff"):
+        (copy / "files.json").write_bytes(damaged)
+        (copy / "retired.json").write_bytes(damaged)
+        assert export(settings, lake, copy).written == 9
+    place = FolderPlace(str(copy))
+    for work in (place.remove, lambda path: place.write(path, b"")):
+        with pytest.raises(PermalakeError, match="leads out of it"):
+            work("../kept")
+
+
 def data_files(copy):
     return {str(path.relative_to(copy)) for path in copy.rglob("*.parquet")}
 

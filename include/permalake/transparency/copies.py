@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import date
@@ -27,6 +28,10 @@ EXPORTED_LOG = "log"
 """The log's folder in an export."""
 FILES = "files.json"
 """List of an export's data files."""
+DATA = re.compile(
+    r"data/(?P<network>[a-z0-9_-]+)/(?P<table>[a-z0-9_]+)/(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2})-[0-9a-f]{16}\.parquet"
+)
+"""Paths of data files: see :func:`data_path`."""
 
 
 class DamagedCopyError(PermalakeError):

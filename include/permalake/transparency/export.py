@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
@@ -20,6 +21,7 @@ from permalake.contracts import Table
 from permalake.errors import PermalakeError
 from permalake.lake.published import dataset
 from permalake.transparency.copies import (
+    DATA,
     EXPORTED_LOG,
     FILES,
     LakeCopy,
@@ -29,7 +31,7 @@ from permalake.transparency.copies import (
     sha256_of,
 )
 from permalake.transparency.digest import table_digest
-from permalake.transparency.documents import ExportedFile, SignedTable
+from permalake.transparency.documents import CopiedFile, ExportedFile, SignedTable
 from permalake.transparency.log import CHECKPOINT, PUBLIC_KEY, Entry, SignedLog, files_of
 from permalake.transparency.notes import VerifierKey
 from permalake.transparency.places import SMALL, FolderPlace
@@ -87,12 +89,22 @@ class Export:
             for table, said in self._tables(entry):
                 path = data_path(entry, table.name, said["digest"])
                 if path in before:
-                    listed.append(before[path])
                     kept += 1
-                    continue
-                file = self._write_table(target, entry, table, path, said)
-                listed.append(file)
-                written, size = written + 1, size + file["bytes"]
+                    copied = before[path]
+                else:
+                    copied = self._write_table(target, entry, table, path, said)
+                    written, size = written + 1, size + copied["bytes"]
+                listed.append(
+                    {
+                        "path": path,
+                        "network": network,
+                        "table": table.name,
+                        "date": day,
+                        "rows": said["rows"],
+                        "bytes": copied["bytes"],
+                        "sha256": copied["sha256"],
+                    }
+                )
         self._write_log(target)
         gone = set(before) - {file["path"] for file in listed}
         retired = _retired_at(target) - {file["path"] for file in listed}
@@ -114,7 +126,7 @@ class Export:
 
     def _write_table(
         self, target: FolderPlace, entry: Entry, table: Table, path: str, said: SignedTable
-    ) -> ExportedFile:
+    ) -> CopiedFile:
         day = date.fromisoformat(entry.date)
         rows = dataset(table, self.lake.state.get((entry.network, table.name)), day, day)
         with tempfile.TemporaryDirectory() as folder:
@@ -126,15 +138,7 @@ class Export:
                     "`permalake verify` says more"
                 )
             target.write(path, file.read_bytes())
-            return {
-                "path": path,
-                "network": entry.network,
-                "table": table.name,
-                "date": entry.date,
-                "rows": said["rows"],
-                "bytes": file.stat().st_size,
-                "sha256": sha256_of(file),
-            }
+            return {"path": path, "bytes": file.stat().st_size, "sha256": sha256_of(file)}
 
     def _write_log(self, target: FolderPlace) -> None:
         """Write tiles and manifests; the checkpoint makes them count."""
@@ -162,14 +166,35 @@ def _write_new(target: FolderPlace, path: str, content: bytes) -> None:
         target.write(path, content)
 
 
-def _files_at(target: FolderPlace) -> dict[str, ExportedFile]:
-    content = target.read(FILES, 64 * SMALL)
-    return {file["path"]: file for file in json.loads(content)} if content else {}
+def _files_at(target: FolderPlace) -> dict[str, CopiedFile]:
+    """Return the data files that an earlier export has listed."""
+    return {
+        file["path"]: {"path": file["path"], "bytes": file["bytes"], "sha256": file["sha256"]}
+        for file in _list_at(target, FILES)
+        if isinstance(file, dict)
+        and _is_data(file.get("path"))
+        and isinstance(file.get("bytes"), int)
+        and isinstance(file.get("sha256"), str)
+    }
 
 
 def _retired_at(target: FolderPlace) -> set[str]:
     """Return the data files that an earlier export has left for readers that had begun."""
-    return set(json.loads(target.read(_RETIRED, 64 * SMALL) or b"[]"))
+    return {path for path in _list_at(target, _RETIRED) if _is_data(path)}
+
+
+def _list_at(target: FolderPlace, name: str) -> list[Any]:
+    """Return what a list at the target holds, where others may write too: nothing of one that is damaged."""
+    try:
+        listed = json.loads(target.read(name, 64 * SMALL) or b"[]")
+    except (ValueError, RecursionError):
+        return []
+    return listed if isinstance(listed, list) else []
+
+
+def _is_data(path: Any) -> bool:
+    """Return whether a path is of a data file, which alone an export removes."""
+    return isinstance(path, str) and DATA.fullmatch(path) is not None
 
 
 def _write_retired(target: FolderPlace, paths: set[str]) -> None:

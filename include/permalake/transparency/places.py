@@ -83,13 +83,18 @@ class FolderPlace:
 
     def write(self, path: str, content: bytes) -> None:
         """Write a file whole: a reader sees the former content or the new one."""
-        write_whole(f"{self.location}/{path}", content)
+        write_whole(self._inside(path), content)
 
     def remove(self, path: str) -> None:
         """Remove a file, if it is there."""
-        at = f"{self.location}/{path}"
+        at = self._inside(path)
         with suppress(FileNotFoundError):
             filesystem(at).delete_file(inner_path(at))
+
+    def _inside(self, path: str) -> str:
+        if ".." in path.split("/"):
+            raise PermalakeError(f"{self.location}: {path!r} leads out of it")
+        return f"{self.location}/{path}"
 
 
 class WebPlace:
