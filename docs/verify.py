@@ -138,9 +138,7 @@ def canonical(document: object) -> bytes:
     return json.dumps(document, ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode()
 
 
-def check_table(export: Path, day: dict[str, str], name: str, said: dict) -> int:
-    digest = said["digest"]
-    path = f"data/{day['network']}/{name}/{day['date']}-{digest[:16]}.parquet"
+def check_table(export: Path, path: str, said: dict) -> int:
     try:
         rows = pq.read_table(export / path, partitioning=None)
         if [[field.name, kind_of(field.type)] for field in rows.schema] != said["columns"]:
@@ -153,7 +151,7 @@ def check_table(export: Path, day: dict[str, str], name: str, said: dict) -> int
         "root": root.hex(),
         "rows": len(rows),
     }
-    if sha256(canonical(parts)).hex() != digest:
+    if sha256(canonical(parts)).hex() != said["digest"]:
         raise SystemExit(f"{path}: {len(rows)} rows with root {root.hex()}, the manifest says {said['rows']}")
     return len(rows)
 
@@ -167,16 +165,21 @@ def main(export: Path, key: str) -> None:
     for content in log:
         entry = json.loads(content)
         latest[entry["network"], entry["date"]] = entry
-    rows = tables = 0
+    rows, files = 0, []
     for entry in latest.values():
         path = f"log/manifests/{entry['network']}/{entry['date']}/{entry['publication']:09d}.json"
         manifest = (export / path).read_bytes()
         if sha256(manifest).hex() != entry["manifest"]:
             raise SystemExit(f"{path}: not the manifest of the log")
         for name, said in json.loads(manifest)["tables"].items():
-            rows += check_table(export, entry, name, said)
-            tables += 1
-    print(f"{len(latest)} days, {tables} tables of days, {rows} rows: all as they were signed")
+            day = f"data/{entry['network']}/{name}/{entry['date']}"
+            path = f"{day}-{said['digest'][:16]}.parquet"
+            files.append((path, check_table(export, path, said)))
+            rows += files[-1][1]
+    listed = json.loads((export / "files.json").read_text())
+    if sorted((file["path"], file["rows"]) for file in listed) != sorted(files):
+        raise SystemExit("files.json: not a list of the files that are signed")
+    print(f"{len(latest)} days, {len(files)} tables of days, {rows} rows: all as they were signed")
 
 
 if __name__ == "__main__":

@@ -160,7 +160,7 @@ def _swap_days(copy: Export, chance: random.Random) -> None:
         copy.put(here, contents[here])
         facts = {name: listed[there][name] for name in ("rows", "bytes", "sha256")}
         listed[here], listed[there] = {**listed[here], **facts}, listed[there]
-    copy.put("files.json", json.dumps(list(listed.values())).encode())
+    _list(copy, list(listed.values()))
 
 
 def _older_rows(copy: Export, chance: random.Random) -> None:
@@ -175,7 +175,43 @@ def _older_rows(copy: Export, chance: random.Random) -> None:
     one, path = chance.choice(corrected)
     copy.put(path, (copy.exports.older / one["path"]).read_bytes())
     listed = [{**one, "path": path} if entry["path"] == path else entry for entry in copy.listed()]
+    _list(copy, listed)
+
+
+def _list(copy: Export, listed: list[dict]) -> None:
     copy.put("files.json", json.dumps(listed).encode())
+
+
+def _list_former_rows(copy: Export, chance: random.Random) -> None:
+    """List the rows that a table had before it was corrected, whose file is still there, too."""
+    former = [
+        one
+        for one in json.loads((copy.exports.older / "files.json").read_text())
+        if one not in copy.listed() and (copy.folder / one["path"]).is_file()
+    ]
+    _list(copy, [*copy.listed(), chance.choice(former)])
+
+
+def _list_twice(copy: Export, chance: random.Random) -> None:
+    _list(copy, [*copy.listed(), chance.choice(copy.listed())])
+
+
+def _list_unsigned_rows(copy: Export, chance: random.Random) -> None:
+    """Add a file of rows that nobody has signed, named and listed as others are."""
+    one = chance.choice(copy.listed())
+    path = f"{one['path'].rpartition('-')[0]}-{chance.randbytes(8).hex()}.parquet"
+    copy.put(path, copy.read(one["path"]))
+    _list(copy, [*copy.listed(), {**one, "path": path}])
+
+
+def _list_fewer(copy: Export, chance: random.Random) -> None:
+    _list(copy, chance.sample(copy.listed(), len(copy.listed()) - 1))
+
+
+def _list_other_counts(copy: Export, chance: random.Random) -> None:
+    listed = copy.listed()
+    chance.choice(listed)["rows"] += 1
+    _list(copy, listed)
 
 
 def _rewrite(
@@ -190,7 +226,7 @@ def _rewrite(
     facts = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
     copy.put(path, content)
     listed = [{**one, **facts} if one["path"] == path else one for one in copy.listed()]
-    copy.put("files.json", json.dumps(listed).encode())
+    _list(copy, listed)
 
 
 def _rows(copy: Export, path: str) -> pa.Table:
@@ -282,6 +318,14 @@ def _another_key(copy: Export, _: random.Random) -> None:
 UNSEEN_BY_DIGESTS = {"rescale": _rescale, "retype": _retype, "added column": _added_column}
 """Edits of a table after which its rows have the same digest."""
 Manipulation = Callable[[Export, random.Random], None]
+LISTS: dict[str, Manipulation] = {
+    "former rows listed too": _list_former_rows,
+    "a file listed twice": _list_twice,
+    "unsigned rows listed": _list_unsigned_rows,
+    "a file not listed": _list_fewer,
+    "another number of rows listed": _list_other_counts,
+}
+"""Changes of the list, by which others read. A mirror goes by the manifests."""
 MANIPULATIONS: dict[str, Manipulation] = {
     "a bit of data": _flip_in("data/"),
     "a bit of a manifest": _flip_in("log/manifests/"),
@@ -292,6 +336,7 @@ MANIPULATIONS: dict[str, Manipulation] = {
     "days of a table swapped": _swap_days,
     "rows of an older publication": _older_rows,
     **{what: partial(_rewrite, edit=edit) for what, edit in UNSEEN_BY_DIGESTS.items()},
+    **LISTS,
     "the manifest of an older publication": _older_manifest,
     "an older checkpoint": _older_checkpoint,
     "an older export": _older_export,

@@ -88,8 +88,9 @@ def lying_export(export: Path, network: str, table: str, change: Change) -> None
     pq.write_table(rows, export / path)
     listed = json.loads((export / "files.json").read_text())
     bytes_ = (export / path).read_bytes()
-    facts = {"path": path, "bytes": len(bytes_), "sha256": hashlib.sha256(bytes_).hexdigest()}
-    (export / "files.json").write_text(json.dumps([*listed, facts]))
+    facts = {"rows": len(rows), "bytes": len(bytes_), "sha256": hashlib.sha256(bytes_).hexdigest()}
+    listed = [{**one, "path": path, **facts} if one["path"] == old else one for one in listed]
+    (export / "files.json").write_text(json.dumps(listed))
     append(place, "log", log, [new], key=keys.signing_key(), origin=log.checkpoint.origin)
 
 

@@ -18,6 +18,7 @@ from permalake.transparency.publisher import open_publisher
 from permalake.transparency.verify import verify
 from support.lakes import settings_of
 from support.manipulations import (
+    LISTS,
     MANIPULATIONS,
     UNSEEN_BY_DIGESTS,
     Exports,
@@ -30,8 +31,8 @@ from support.signed_lakes import public_key, table_of
 
 SEEDS = 8
 """Seeds of each manipulation and domain."""
-READ_BY_A_CHECK_ALONE = ("a bit of a manifest", "a truncated file", "a missing file")
-"""Manipulations that may hit a manifest which another one replaced."""
+READ_BY_A_CHECK_ALONE = ("a bit of a manifest", "a truncated file", "a missing file", *LISTS)
+"""Manipulations that may hit a manifest which another one replaced, or the list."""
 
 
 @pytest.fixture(scope="module", params=[iota_exports, wormhole_exports], ids=["iota", "wormhole"])
@@ -103,13 +104,13 @@ def test_whatever_a_host_does_is_refused_and_nothing_of_it_is_landed(
         assert reason or (found == signed and what in READ_BY_A_CHECK_ALONE), seed
 
 
-@pytest.mark.parametrize("what", UNSEEN_BY_DIGESTS)
+@pytest.mark.parametrize("what", [*UNSEEN_BY_DIGESTS, *LISTS])
 def test_the_second_verifier_refuses_what_a_digest_does_not_show(exports, tmp_path, what) -> None:
     second_verifier().main(exports.newer, str(public_key()))
     for seed in range(SEEDS):
         copy = exports.copy(tmp_path / f"copy-{seed}")
         MANIPULATIONS[what](copy, random.Random(f"{what} {seed}"))
-        with pytest.raises(SystemExit, match="not the columns and types of the manifest"):
+        with pytest.raises(SystemExit, match=r"not the columns and types of the manifest|not a list of"):
             second_verifier().main(copy.folder, str(public_key()))
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date
 from itertools import zip_longest
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -20,7 +20,7 @@ from permalake.errors import PermalakeError
 from permalake.lake.published import LakeState, dataset
 from permalake.sanitize import shown
 from permalake.transparency.digest import counted_columns
-from permalake.transparency.documents import CopiedFile, Manifest, SignedTable
+from permalake.transparency.documents import ExportedFile, Manifest, SignedTable
 from permalake.transparency.log import Entry
 from permalake.transparency.places import SMALL, Place
 
@@ -32,6 +32,8 @@ DATA = re.compile(
     r"data/(?P<network>[a-z0-9_-]+)/(?P<table>[a-z0-9_]+)/(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2})-[0-9a-f]{16}\.parquet"
 )
 """Paths of data files: see :func:`data_path`."""
+SignedFiles = Mapping[tuple[str, str], Mapping[str, int] | None]
+"""Path and number of rows of the files of each network and day in a log; None: they are not known."""
 
 
 class DamagedCopyError(PermalakeError):
@@ -55,6 +57,12 @@ class Copy(Protocol):
     def rows(self, entry: Entry, table: Table, digest: str) -> Iterator[ds.Dataset]:
         """Give the block a day's rows of a table; ``digest`` is what the manifest says of them."""
 
+    def check_list(self, signed: SignedFiles, compared: Collection[str]) -> None:
+        """Check that the copy's list, by which others read it, names the signed files and no more.
+
+        ``compared`` are the paths that it has to name; a day that is None is not checked.
+        """
+
 
 class LakeCopy:
     """The published tables of the lake that this machine works on."""
@@ -70,19 +78,22 @@ class LakeCopy:
         day = date.fromisoformat(entry.date)
         yield dataset(table, self.state.get((entry.network, table.name)), day, day)
 
+    def check_list(self, signed: SignedFiles, compared: Collection[str]) -> None:
+        """Do nothing: a lake has no such list."""
+
 
 class ExportCopy:
     """An export: a Parquet file per table and day, named by what is in it.
 
-    The log says which files count. Their list finds damage early; it may be older or newer than the log,
-    where an export goes on meanwhile.
+    The log says which files count. Their list is for others to read by, and finds damage early; it may be
+    older or newer than the log, where an export goes on meanwhile.
     """
 
     folder = EXPORTED_LOG
 
     def __init__(self, place: Place) -> None:
         self.place = place
-        self._sums = {file["path"]: file for file in _listed(place)}
+        self._files = _listed(place)
 
     @contextmanager
     def rows(self, entry: Entry, table: Table, digest: str) -> Iterator[ds.Dataset]:
@@ -93,7 +104,7 @@ class ExportCopy:
                 other columns or types than the contract.
         """
         path = data_path(entry, table.name, digest)
-        listed = self._sums.get(path)
+        listed = self._files.get(path)
         with self.place.on_disk(path) as file:
             if file is None and listed is None:
                 raise AbsentRowsError(
@@ -105,6 +116,34 @@ class ExportCopy:
             if listed and (file.stat().st_size, sha256_of(file)) != (listed["bytes"], listed["sha256"]):
                 raise DamagedCopyError(f"{self.place.location}/{path} is damaged: not what {FILES} lists")
             yield open_rows(file, table, f"{self.place.location}/{path}")
+
+    def check_list(self, signed: SignedFiles, compared: Collection[str]) -> None:
+        """Check the list, as :class:`Copy` has it.
+
+        Raises:
+            DamagedCopyError: if it is another one, and is still after it was read once more: an export that
+                went on meanwhile has written it last.
+        """
+        if _fault(self._files, signed, compared) is None:
+            return
+        self._files = _listed(self.place)
+        if fault := _fault(self._files, signed, compared):
+            raise DamagedCopyError(
+                f"{self.place.location}/{FILES} {fault}; an export that goes on, or was interrupted, is "
+                "without its new list for a moment"
+            )
+
+
+def _fault(files: Mapping[str, ExportedFile], signed: SignedFiles, compared: Collection[str]) -> str | None:
+    """Return how a list differs from the signed files, in words."""
+    for path, file in files.items():
+        of_day = signed.get((file["network"], file["date"]), {})
+        if of_day is not None and path not in of_day:
+            return f"lists {path}, which is not of the day as it is signed"
+        if of_day is not None and of_day[path] != file["rows"]:
+            return f"says {file['rows']:,} rows of {path}, and {of_day[path]:,} are signed"
+    missing = next((path for path in compared if path not in files), None)
+    return f"does not list {missing}" if missing else None
 
 
 def data_path(entry: Entry, table: str, digest: str) -> str:
@@ -136,7 +175,7 @@ def sha256_of(file: Path) -> str:
         return hashlib.file_digest(source, "sha256").hexdigest()
 
 
-def _listed(place: Place) -> list[CopiedFile]:
+def _listed(place: Place) -> dict[str, ExportedFile]:
     content = place.read(FILES, 64 * SMALL)
     if content is None:
         raise DamagedCopyError(
@@ -144,9 +183,27 @@ def _listed(place: Place) -> list[CopiedFile]:
         )
     try:
         listed = json.loads(content)
-        return [{"path": file["path"], "bytes": file["bytes"], "sha256": file["sha256"]} for file in listed]
-    except (ValueError, TypeError, KeyError):
-        raise DamagedCopyError(f"{place.location}/{FILES} is damaged") from None
+    except (ValueError, RecursionError):
+        listed = None
+    if not isinstance(listed, list) or not all(_is_listing(file) for file in listed):
+        raise DamagedCopyError(f"{place.location}/{FILES} is damaged")
+    files = {file["path"]: file for file in listed}
+    if len(files) < len(listed):
+        raise DamagedCopyError(f"{place.location}/{FILES} lists a file twice")
+    return files
+
+
+def _is_listing(file: Any) -> bool:
+    """Return whether an item of a list says what has to be said of a data file."""
+    if not isinstance(file, dict):
+        return False
+    named = DATA.fullmatch(str(file.get("path")))
+    return (
+        named is not None
+        and named.groupdict().items() <= file.items()
+        and all(isinstance(file.get(name), int) for name in ("rows", "bytes"))
+        and isinstance(file.get("sha256"), str)
+    )
 
 
 def check_columns(table: Table, said: SignedTable, where: str) -> None:

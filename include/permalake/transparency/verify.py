@@ -20,6 +20,7 @@ from permalake.transparency.copies import (
     DamagedCopyError,
     TableOf,
     check_columns,
+    data_path,
     read_manifest,
 )
 from permalake.transparency.deep import Derivation, RawDay, check_derived
@@ -86,13 +87,19 @@ def verify(
     for entry in checked.log.entries:
         if is_checked(entry) and latest[entry.network, entry.date] != entry:
             read_manifest(copy, entry)
+    signed: dict[tuple[str, str], Mapping[str, int] | None] = dict.fromkeys(latest)
+    compared: list[str] = []
     for (network, day), entry in sorted(latest.items()):
         if not is_checked(entry):
             continue
         progress(f"{network} {day}")
-        _check_day(copy, entry, table_of, checked, derivation_of)
+        tables = _check_day(copy, entry, table_of, checked, derivation_of)["tables"]
+        paths = {name: data_path(entry, name, said["digest"]) for name, said in tables.items()}
+        signed[network, day] = {path: tables[name]["rows"] for name, path in paths.items()}
+        compared += [path for name, path in paths.items() if table_of(network, name)]
     if not checked.days:
         raise ConfigError("no day of the log is among those that were asked for")
+    copy.check_list(signed, compared)
     remember(checked.log, checked.key, datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
     return checked
 
@@ -139,7 +146,7 @@ def _origin(copy: Copy) -> str:
 
 def _check_day(
     copy: Copy, entry: Entry, table_of: TableOf, checked: Checked, derivation_of: DerivationOf | None
-) -> None:
+) -> Manifest:
     manifest = read_manifest(copy, entry)
     contracts: dict[str, Table] = {}
     with ExitStack() as opened:
@@ -169,6 +176,7 @@ def _check_day(
             check_derived(derivation, day, before, contracts, entry.network)
     checked.days[entry.network] += 1
     checked.evidence[entry.network] = manifest["verified"]
+    return manifest
 
 
 def _contracts(derivation: Derivation, network: str, table_of: TableOf) -> dict[str, Table]:
