@@ -16,15 +16,19 @@ from permalake.contracts.steps import Publishers
 from permalake.errors import PermalakeError
 from permalake.iota.contracts import IOTA_TABLES
 from permalake.transparency import keys, seen
+from permalake.transparency.copies import ExportCopy
 from permalake.transparency.differences import first_difference
 from permalake.transparency.digest import canonical_json
 from permalake.transparency.landed import LandedDays, copied_manifest, news
 from permalake.transparency.log import Entry, append
 from permalake.transparency.places import FolderPlace
 from permalake.transparency.publisher import open_publisher
+from permalake.transparency.verify import verify
+from support.dishonest import changed
 from support.lakes import DAY1, DAY2, DAY3, NETWORK, settings_of
 from support.manipulations import iota_exports
-from support.signed_lakes import NAME, at_home, log_of, public_key
+from support.publishers import lying_export
+from support.signed_lakes import NAME, at_home, log_of, public_key, table_of
 from support.web_server import web_server
 
 TABLES = [IOTA_TABLES["messages"], IOTA_TABLES["date_cache"]]
@@ -160,6 +164,12 @@ def test_days_that_were_signed_anew_are_told(older, newer, tmp_path) -> None:
     assert news(publishers(tmp_path / "nowhere"), NETWORK, notes, said.append) == {}
     assert "nowhere" in said[0]
     assert news(publishers(newer), NETWORK, {DAY1: ["built here"]}) == {}
+    damaged = shutil.copytree(newer, tmp_path / "damaged")
+    shutil.rmtree(damaged / "log" / "manifests")
+    assert news(publishers(damaged, newer), NETWORK, notes, said.append) == {
+        DAY1: f"{origin} has signed it anew"
+    }
+    assert f"{damaged}/log/manifests/" in said[1]
 
 
 @pytest.mark.parametrize(
@@ -169,6 +179,10 @@ def test_days_that_were_signed_anew_are_told(older, newer, tmp_path) -> None:
         lambda manifest: manifest["tables"]["messages"].pop("rows"),
         lambda manifest: manifest.pop("tables"),
         lambda manifest: manifest.update(publication="1"),
+        lambda manifest: manifest["raw"].update(other=""),
+        lambda _: b"[]",
+        lambda _: b"[" * 100_000,
+        lambda _: b"\xff",
     ],
 )
 def test_a_signed_manifest_that_is_none_is_refused(exports, newer, tmp_path, change) -> None:
@@ -177,8 +191,9 @@ def test_a_signed_manifest_that_is_none_is_refused(exports, newer, tmp_path, cha
     log = log_of(exports[0])
     entry = log.latest[NETWORK, str(DAY1)]
     manifest = json.loads((copy / "log" / entry.path).read_text())
-    change(manifest)
-    content = canonical_json(manifest)
+    content = change(manifest)
+    if not isinstance(content, bytes):
+        content = canonical_json(manifest)
     lie = Entry(NETWORK, str(DAY1), entry.publication + 9, hashlib.sha256(content).hexdigest())
     place = FolderPlace(str(copy))
     place.write(f"log/{lie.path}", content)
@@ -186,7 +201,29 @@ def test_a_signed_manifest_that_is_none_is_refused(exports, newer, tmp_path, cha
     before = set(tmp_path.rglob("*"))
     with pytest.raises(PermalakeError, match=f"the manifest of {NETWORK} {DAY1} is not whole"):
         landing(tmp_path / "place", copy).land(DAY1, DAY1, TABLES)
+    with pytest.raises(PermalakeError, match="is not whole"):
+        verify(ExportCopy(place), table_of, key=public_key())
     assert not [path for path in set(tmp_path.rglob("*")) - before if path.suffix == ".parquet"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b'[{"path": ["x"], "bytes": 1, "sha256": ""}]', b"[" * 100_000, b"[null]", b"{}", b'[{"path": null}]'],
+)
+def test_a_host_whose_list_is_none_is_named_and_the_next_is_asked(newer, tmp_path, content) -> None:
+    bad = shutil.copytree(newer, tmp_path / "bad")
+    (bad / "files.json").write_bytes(content)
+    days = landing(tmp_path / "place", bad, newer)
+    assert days.land(DAY1, DAY1, TABLES)[DAY1].url == str(newer)
+    assert days.remarks == [f"{bad}/files.json is damaged"]
+
+
+def test_rows_without_a_value_that_the_contract_asks_for_are_refused(newer, tmp_path) -> None:
+    """Though their publisher has signed them: what builds from them counts on it."""
+    lying = shutil.copytree(newer, tmp_path / "lying")
+    lying_export(lying, NETWORK, "messages", lambda rows: changed(rows, 7, message=None))
+    with pytest.raises(PermalakeError, match=rf"^{NETWORK} {DAY1}: {lying}: .* a row has no message$"):
+        landing(tmp_path / "place", lying).land(DAY1, DAY3, TABLES)
 
 
 def test_the_first_difference_names_table_row_and_column(newer, tmp_path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import asdict
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -10,6 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from permalake.errors import PermalakeError
 from permalake.transparency import log as logs
 from permalake.transparency import merkle
+from permalake.transparency.digest import canonical_json
 from permalake.transparency.log import Entry, InvalidLogError, append, files_of, read_log
 from permalake.transparency.notes import InvalidNoteError, SignerKey
 from permalake.transparency.places import FolderPlace
@@ -118,3 +120,31 @@ def _flipped(content, chance):
 def test_what_is_no_entry_is_refused(content) -> None:
     with pytest.raises(PermalakeError):
         Entry.parse(content)
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        {"date": "2022-02-30"},
+        {"date": "20220228"},
+        {"date": "../../.."},
+        {"date": 20220228},
+        {"network": "../shimmer"},
+        {"network": "a/b"},
+        {"network": None},
+        {"publication": "1"},
+        {"publication": None},
+        {"manifest": "00"},
+        {"manifest": 10**63},
+    ],
+)
+def test_an_entry_whose_fields_are_not_what_they_say_is_refused(field) -> None:
+    [entry] = entries(1, 2)
+    assert Entry.parse(entry.content) == entry
+    with pytest.raises(InvalidLogError, match="is damaged"):
+        Entry.parse(canonical_json({**asdict(entry), **field}))
+
+
+def test_an_entry_of_nothing_but_brackets_is_refused() -> None:
+    with pytest.raises(InvalidLogError, match="is damaged"):
+        Entry.parse(b"[" * 65_000)

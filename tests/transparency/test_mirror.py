@@ -159,6 +159,20 @@ def test_a_signed_day_that_does_not_follow_is_refused_with_table_and_row_and_the
     assert any(note.startswith("copied from ") for note in published(side, "shimmer")[SAMPLE_DAY])
 
 
+def test_a_signed_milestone_without_a_payload_is_refused_and_named(
+    spark, publisher, tmp_path, patch, capsys
+) -> None:
+    key = _key(publisher, patch)
+    lying = lie(publisher, tmp_path, "shimmer", "milestones", "payload", None)
+    side = Side(spark, tmp_path / "mirror", patch, sample_sections())
+    assert side.call("mirror", lying, "--key", key, "--network", "shimmer") == 1
+    said = capsys.readouterr().err
+    assert (
+        f"{lying}: shimmer.milestones of {SAMPLE_DAY}: the rows cannot be read: a row has no payload" in said
+    )
+    assert published(side, "shimmer") == {}
+
+
 def test_a_figure_that_does_not_follow_from_what_is_taken_over_is_refused(
     spark, publisher, tmp_path, patch, capsys
 ) -> None:

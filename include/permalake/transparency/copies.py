@@ -12,6 +12,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Protocol
 
+import duckdb
 import pyarrow as pa
 import pyarrow.dataset as ds
 
@@ -19,7 +20,7 @@ from permalake.contracts import Table
 from permalake.errors import PermalakeError
 from permalake.lake.published import LakeState, dataset
 from permalake.sanitize import shown
-from permalake.transparency.digest import counted_columns
+from permalake.transparency.digest import TableDigest, counted_columns, table_digest
 from permalake.transparency.documents import ExportedFile, Manifest, SignedTable
 from permalake.transparency.log import Entry
 from permalake.transparency.places import SMALL, Place
@@ -32,6 +33,7 @@ DATA = re.compile(
     r"data/(?P<network>[a-z0-9_-]+)/(?P<table>[a-z0-9_]+)/(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2})-[0-9a-f]{16}\.parquet"
 )
 """Paths of data files: see :func:`data_path`."""
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 SignedFiles = Mapping[tuple[str, str], Mapping[str, int] | None]
 """Path and number of rows of the files of each network and day in a log; None: they are not known."""
 
@@ -163,10 +165,43 @@ def read_manifest(copy: Copy, entry: Entry) -> Manifest:
         raise DamagedCopyError(f"{copy.place.location}/{path} is missing")
     if hashlib.sha256(content).hexdigest() != entry.manifest:
         raise DamagedCopyError(f"{copy.place.location}/{path} is not the manifest that the log holds")
-    document: Manifest = json.loads(content)
-    if (document.get("network"), document.get("date")) != (entry.network, entry.date):
+    try:
+        document = json.loads(content)
+    except (ValueError, RecursionError):
+        document = None
+    if not _is_whole(document):
+        raise DamagedCopyError(
+            f"{copy.place.location}/{path}: the manifest of {entry.network} {entry.date} is not whole"
+        )
+    manifest: Manifest = document
+    if (manifest["network"], manifest["date"]) != (entry.network, entry.date):
         raise DamagedCopyError(f"{copy.place.location}/{path} is the manifest of another day")
-    return document
+    return manifest
+
+
+def _is_whole(manifest: Any) -> bool:
+    """Return whether a manifest says what has to be said; digests become names of files."""
+    return (
+        isinstance(manifest, dict)
+        and {"network", "date"} <= manifest.keys()
+        and isinstance(manifest.get("publication"), int)
+        and isinstance(manifest.get("verified"), dict)
+        and isinstance(tables := manifest.get("tables"), dict)
+        and all(_is_table(said) for said in tables.values())
+        and isinstance(raw := manifest.get("raw"), dict)
+        and raw.keys() <= tables.keys()
+    )
+
+
+def _is_table(said: Any) -> bool:
+    return (
+        isinstance(said, dict)
+        and isinstance(digest := said.get("digest"), str)
+        and _DIGEST.fullmatch(digest) is not None
+        and isinstance(said.get("rows"), int)
+        and isinstance(said.get("kind"), str)
+        and {"columns", "order"} <= said.keys()
+    )
 
 
 def sha256_of(file: Path) -> str:
@@ -213,6 +248,18 @@ def check_columns(table: Table, said: SignedTable, where: str) -> None:
         raise PermalakeError(
             f"{where}: its manifest has the columns of another version of Permalake; use that one"
         )
+
+
+def digest_there(rows: ds.Dataset, table: Table, where: str) -> TableDigest:
+    """Return the digest of a copy's rows.
+
+    Raises:
+        DamagedCopyError: if they cannot be read, or lack a value that the contract asks for.
+    """
+    try:
+        return table_digest(rows, table, of_others=True)
+    except (pa.ArrowException, duckdb.Error, OSError, ValueError, TypeError, KeyError) as error:
+        raise DamagedCopyError(f"{where}: the rows cannot be read: {' '.join(str(error).split())}") from None
 
 
 def open_rows(file: Path, table: Table, name: str) -> ds.Dataset:

@@ -68,14 +68,21 @@ def counted_columns(contract: Table) -> tuple[tuple[str, str], ...]:
     return tuple((c.name, c.type) for c in contract.columns if c.name not in contract.first_value)
 
 
-def table_digest(rows: ds.Dataset, contract: Table) -> TableDigest:
-    """Return the digest of one day's rows of a table."""
+def table_digest(rows: ds.Dataset, contract: Table, *, of_others: bool = False) -> TableDigest:
+    """Return the digest of one day's rows of a table.
+
+    ``of_others``: nobody here has seen to it that columns have values where the contract asks for them, so
+    that a null there raises ``pa.ArrowInvalid``.
+    """
     columns, order = counted_columns(contract), contract.order
+    required = [name for name, _ in columns if of_others and contract.column(name).required]
 
     def digest(batches: Iterator[pa.Table]) -> TableDigest:
         leaves: list[bytes] = []
         count = 0
         for rows_of_blocks in whole_blocks(batches):
+            if lacking := [name for name in required if rows_of_blocks[name].null_count]:
+                raise pa.ArrowInvalid(f"a row has no {lacking[0]}")
             count += len(rows_of_blocks)
             leaves += leaf_hashes(rows_of_blocks, columns)
         return TableDigest(columns, order, count, merkle.root(leaves).hex())

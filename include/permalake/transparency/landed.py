@@ -239,14 +239,13 @@ def news(
     for url in publishers.urls if manifests else ():
         try:
             publisher = open_publisher(url, publishers.keys)
+            for day, entry in publisher.days(network).items():
+                origin, manifest = manifests.get(day, ("", ""))
+                is_other = origin == publisher.origin and manifest != entry.manifest
+                if is_other and _changed(publisher, entry, manifest):
+                    changed[day] = f"{origin} has signed it anew"
         except PermalakeError as error:
             remark(str(error))
-            continue
-        for day, entry in publisher.days(network).items():
-            origin, manifest = manifests.get(day, ("", ""))
-            is_other = origin == publisher.origin and manifest != entry.manifest
-            if is_other and _changed(publisher, entry, manifest):
-                changed[day] = f"{origin} has signed it anew"
     return changed
 
 

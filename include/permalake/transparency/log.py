@@ -7,8 +7,10 @@ last of each is partial (``.p/W``) until it is full. Whoever reads checks the ti
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from datetime import date
 
 from permalake.errors import PermalakeError
 from permalake.transparency import merkle
@@ -17,6 +19,8 @@ from permalake.transparency.notes import Checkpoint, SignerKey, VerifierKey, ope
 from permalake.transparency.places import FolderPlace, Place
 
 TILE = 256
+_NETWORK = re.compile(r"[a-z0-9_-]+")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 CHECKPOINT = "checkpoint"
 PUBLIC_KEY = "key"
 """The public key, beside the checkpoint."""
@@ -51,13 +55,25 @@ class Entry:
         """The manifest's file, beside the log."""
         return f"manifests/{self.network}/{self.date}/{self.publication:09d}.json"
 
+    def _is_whole(self) -> bool:
+        """Return whether each field is what it says; they become dates, and parts of paths."""
+        return (
+            _NETWORK.fullmatch(self.network) is not None
+            and date.fromisoformat(self.date).isoformat() == self.date
+            and isinstance(self.publication, int)
+            and _DIGEST.fullmatch(self.manifest) is not None
+        )
+
     @classmethod
     def parse(cls, content: bytes) -> Entry:
         """Read an entry; :class:`InvalidLogError` if it is none."""
         try:
             entry = cls(**json.loads(content))
-        except (ValueError, TypeError):
-            raise InvalidLogError(f"an entry of the log is damaged: {content[:80]!r}") from None
+            is_whole = entry._is_whole()
+        except (ValueError, TypeError, RecursionError):
+            is_whole = False
+        if not is_whole:
+            raise InvalidLogError(f"an entry of the log is damaged: {content[:80]!r}")
         if entry.content != content:
             raise InvalidLogError(f"an entry of the log is not in canonical form: {content[:80]!r}")
         return entry

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import cached_property
 
-import pyarrow as pa
 import pyarrow.dataset as ds
 
 from permalake.contracts import Table
 from permalake.errors import ConfigError
-from permalake.transparency.copies import DamagedCopyError, ExportCopy, check_columns, read_manifest
-from permalake.transparency.digest import table_digest
+from permalake.transparency.copies import (
+    DamagedCopyError,
+    ExportCopy,
+    check_columns,
+    digest_there,
+    read_manifest,
+)
 from permalake.transparency.documents import Manifest
 from permalake.transparency.log import Entry
 from permalake.transparency.notes import InvalidNoteError, VerifierKey
 from permalake.transparency.places import open_place
 from permalake.transparency.seen import remember
 from permalake.transparency.verify import Checked, open_checked
-
-_DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -67,10 +68,7 @@ class Publisher:
         Raises:
             DamagedCopyError: if it is not there as it was signed, or its publisher signed what is none.
         """
-        manifest = read_manifest(self.copy, entry)
-        if not _is_whole(manifest):
-            raise DamagedCopyError(f"{self.url}: the manifest of {entry.network} {entry.date} is not whole")
-        return manifest
+        return read_manifest(self.copy, entry)
 
     @contextmanager
     def rows(self, entry: Entry, table: Table, manifest: Manifest) -> Iterator[ds.Dataset]:
@@ -83,11 +81,7 @@ class Publisher:
         said = manifest["tables"][table.name]
         check_columns(table, said, where)
         with self.copy.rows(entry, table, said["digest"]) as rows:
-            try:
-                there = table_digest(rows, table).hex
-            except (pa.ArrowException, KeyError, OSError) as error:
-                raise DamagedCopyError(f"{where} cannot be read: {' '.join(str(error).split())}") from None
-            if there != said["digest"]:
+            if digest_there(rows, table, where).hex != said["digest"]:
                 raise DamagedCopyError(f"{where}: the rows are not those that were signed")
             yield rows
 
@@ -117,18 +111,3 @@ def open_publisher(url: str, keys: Sequence[str] = ()) -> Publisher:
             if number == len(keys):
                 raise
     raise ConfigError(f"{url}: no key is named that may sign it")
-
-
-def _is_whole(manifest: Manifest) -> bool:
-    """Return whether a manifest says of each table what has to be said; digests become names of files."""
-    tables = manifest.get("tables")
-    if not isinstance(tables, dict) or not isinstance(manifest.get("publication"), int):
-        return False
-    return all(
-        isinstance(said, dict)
-        and _DIGEST.fullmatch(str(said.get("digest")))
-        and isinstance(said.get("rows"), int)
-        and isinstance(said.get("kind"), str)
-        and {"columns", "order"} <= said.keys()
-        for said in tables.values()
-    )

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from functools import partial
 
-import pyarrow as pa
 import pyarrow.dataset as ds
 
 from permalake.contracts import Table
@@ -21,10 +20,10 @@ from permalake.transparency.copies import (
     TableOf,
     check_columns,
     data_path,
+    digest_there,
     read_manifest,
 )
 from permalake.transparency.deep import Derivation, RawDay, check_derived
-from permalake.transparency.digest import table_digest
 from permalake.transparency.documents import Evidence, Manifest, SignedTable
 from permalake.transparency.log import CHECKPOINT, PUBLIC_KEY, Entry, InvalidLogError, SignedLog, read_log
 from permalake.transparency.manifest import Rows
@@ -234,10 +233,7 @@ def _where(entry: Entry, table: Table) -> str:
 
 def _check_table(rows: ds.Dataset, entry: Entry, table: Table, said: SignedTable) -> None:
     where = _where(entry, table)
-    try:
-        there = table_digest(rows, table)
-    except (pa.ArrowException, KeyError, OSError) as error:
-        raise DamagedCopyError(f"{where}: the rows cannot be read: {' '.join(str(error).split())}") from None
+    there = digest_there(rows, table, where)
     if there.hex != said["digest"]:
         raise DamagedCopyError(
             f"{where}: there are {there.rows:,} rows with digest {there.hex[:16]}…, the manifest says "
