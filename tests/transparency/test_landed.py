@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 import pytest
 
 from permalake.contracts.steps import Publishers
 from permalake.errors import PermalakeError
 from permalake.iota.contracts import IOTA_TABLES
-from permalake.transparency import keys, seen
-from permalake.transparency.copies import ExportCopy
+from permalake.transparency import keys, publisher, seen
+from permalake.transparency.copies import ExportCopy, digest_there
 from permalake.transparency.differences import first_difference
 from permalake.transparency.digest import canonical_json
 from permalake.transparency.landed import LandedDays, copied_manifest, news
@@ -131,6 +132,40 @@ def test_nothing_is_fetched_twice_and_a_half_landed_day_is_gone_on_with(newer, t
         again = contents(landing(tmp_path / "place", url))
     data = [path for path in asked if path.startswith("/data/")]
     assert len(again) == len(data) == len(set(data)) == 6
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_a_landed_file_that_is_not_what_was_signed_is_landed_again(newer, tmp_path, force) -> None:
+    """One with other rows, with the same in another type, and one that is no table."""
+    place = tmp_path / "place"
+    honest = contents(landing(place, newer))
+    first, second = (
+        Path(day.file("messages")) for day in landing(place, newer).land(DAY1, DAY2, TABLES).values()
+    )
+    rows = pq.read_table(first)
+    at = rows.schema.get_field_index("version")
+    pq.write_table(rows.set_column(at, "version", rows["version"].cast(pa.int64())), first)
+    for poison in (first.read_bytes(), second.read_bytes(), b"", b"PAR1"):
+        first.write_bytes(poison)
+        landing(place, newer).land(DAY1, DAY1, TABLES, force=force)
+        assert contents(landing(place, newer)) == honest
+
+
+def test_what_is_landed_is_what_was_hashed(newer, tmp_path, monkeypatch) -> None:
+    """Though its host writes into the file as soon as it was read."""
+    copy = shutil.copytree(newer, tmp_path / "copy")
+    [file] = copy.glob(f"data/*/messages/{DAY3}-*.parquet")
+    honest = file.read_bytes()
+
+    def hashed(*arguments):
+        made = digest_there(*arguments)
+        file.write_bytes(honest[::-1])
+        return made
+
+    monkeypatch.setattr(publisher, "digest_there", hashed)
+    [day] = landing(tmp_path / "place", copy).land(DAY3, DAY3, TABLES[:1]).values()
+    assert file.read_bytes() != honest
+    assert Path(day.file("messages")).read_bytes() == honest
 
 
 def test_a_day_that_did_not_hold_is_not_taken_again_unless_forced_or_signed_anew(

@@ -102,10 +102,20 @@ class ExportCopy:
         """Give the block a day's rows, as :class:`Copy` has it.
 
         Raises:
-            DamagedCopyError: if the file is missing, has another length or SHA-256 than the list says, or
-                other columns or types than the contract.
+            DamagedCopyError: as for :meth:`file`; if it has other columns or types than the contract.
         """
-        path = data_path(entry, table.name, digest)
+        with self.file(entry, table.name, digest) as file:
+            name = f"{self.place.location}/{data_path(entry, table.name, digest)}"
+            yield open_rows(file, table, name)
+
+    @contextmanager
+    def file(self, entry: Entry, table: str, digest: str) -> Iterator[Path]:
+        """Give the block the file of a day's rows of a table.
+
+        Raises:
+            DamagedCopyError: if it is missing, or has another length or SHA-256 than the list says.
+        """
+        path = data_path(entry, table, digest)
         listed = self._files.get(path)
         with self.place.on_disk(path) as file:
             if file is None and listed is None:
@@ -117,7 +127,7 @@ class ExportCopy:
                 raise DamagedCopyError(f"{self.place.location}/{path} is missing")
             if listed and (file.stat().st_size, sha256_of(file)) != (listed["bytes"], listed["sha256"]):
                 raise DamagedCopyError(f"{self.place.location}/{path} is damaged: not what {FILES} lists")
-            yield open_rows(file, table, f"{self.place.location}/{path}")
+            yield file
 
     def check_list(self, signed: SignedFiles, compared: Collection[str]) -> None:
         """Check the list, as :class:`Copy` has it.

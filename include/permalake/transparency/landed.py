@@ -1,7 +1,7 @@
 """Days of a publisher, landed in the warehouse: what a mirror builds from and compares with.
 
 A day's folder holds the publisher's files, named by what is in them, and ``day.json``: whose day it is, and
-its manifest. Files are fetched once; a killed run goes on with those that are there.
+its manifest. Files are fetched once; a killed run goes on with those that are there and are what was signed.
 """
 
 from __future__ import annotations
@@ -9,20 +9,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, timedelta
-from pathlib import Path
-
-import pyarrow.dataset as ds
 
 from permalake.config import Settings
 from permalake.contracts import Table
 from permalake.contracts.steps import Publishers
 from permalake.errors import PermalakeError
+from permalake.transparency.copies import DamagedCopyError
 from permalake.transparency.documents import Manifest, SignedTable
 from permalake.transparency.log import Entry
 from permalake.transparency.places import SMALL, FolderPlace
-from permalake.transparency.publisher import Publisher, open_publisher
+from permalake.transparency.publisher import Publisher, check_rows, open_publisher
 
 FOLDER = "_landing/permalake"
 _DAY, _REFUSED = "day.json", "refused.json"
@@ -210,11 +209,10 @@ class LandedDays:
             if said is None:
                 continue
             path = f"{day}/{_name(table.name, said)}"
-            with self._place.on_disk(path) as there:
-                if there is not None:
-                    continue
-            with publisher.rows(entry, table, manifest) as rows:
-                self._place.write(path, _content(rows))
+            if self._has(path, table, said):
+                continue
+            with publisher.file(entry, table, manifest) as file:
+                self._place.write(path, file.read_bytes())
         return LandedDay(
             self._network,
             day,
@@ -225,6 +223,14 @@ class LandedDays:
             earlier=sum(published_day < day for published_day in publisher.days(entry.network)),
             folder=f"{self._place.location}/{day}",
         )
+
+    def _has(self, path: str, table: Table, said: SignedTable) -> bool:
+        """Return whether a file lies here with the rows that were signed; its name says so, and may lie."""
+        with self._place.on_disk(path) as there, suppress(DamagedCopyError):
+            if there is not None:
+                check_rows(there, table, said, path)
+                return True
+        return False
 
 
 def news(
@@ -266,11 +272,6 @@ def _changed(publisher: Publisher, entry: Entry, manifest: str) -> bool:
 def _own(manifest: Manifest) -> dict[str, str]:
     """Return the digests of the tables of the day itself."""
     return {name: said["digest"] for name, said in manifest["tables"].items() if said["kind"] == "day"}
-
-
-def _content(rows: ds.Dataset) -> bytes:
-    """Return the bytes of the one file that the rows lie in."""
-    return Path(rows.files[0]).read_bytes()
 
 
 def _name(table: str, said: SignedTable) -> str:

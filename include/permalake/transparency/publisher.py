@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import cached_property
-
-import pyarrow.dataset as ds
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from permalake.contracts import Table
 from permalake.errors import ConfigError
@@ -17,9 +18,10 @@ from permalake.transparency.copies import (
     ExportCopy,
     check_columns,
     digest_there,
+    open_rows,
     read_manifest,
 )
-from permalake.transparency.documents import Manifest
+from permalake.transparency.documents import Manifest, SignedTable
 from permalake.transparency.log import Entry
 from permalake.transparency.notes import InvalidNoteError, VerifierKey
 from permalake.transparency.places import open_place
@@ -71,8 +73,10 @@ class Publisher:
         return read_manifest(self.copy, entry)
 
     @contextmanager
-    def rows(self, entry: Entry, table: Table, manifest: Manifest) -> Iterator[ds.Dataset]:
-        """Give the block a day's rows of a table, which have the digest that was signed.
+    def file(self, entry: Entry, table: Table, manifest: Manifest) -> Iterator[Path]:
+        """Give the block a file with a day's rows of a table, which have the digest that was signed.
+
+        It is this machine's own: nobody else changes it after it was checked.
 
         Raises:
             DamagedCopyError: if they are missing or others.
@@ -80,15 +84,29 @@ class Publisher:
         where = f"{self.copy.place.location}: {entry.network}.{table.name} of {entry.date}"
         said = manifest["tables"][table.name]
         check_columns(table, said, where)
-        with self.copy.rows(entry, table, said["digest"]) as rows:
-            if digest_there(rows, table, where).hex != said["digest"]:
-                raise DamagedCopyError(f"{where}: the rows are not those that were signed")
-            yield rows
+        with self.copy.file(entry, table.name, said["digest"]) as there, TemporaryDirectory() as folder:
+            own = Path(folder, "rows.parquet")
+            try:
+                shutil.copyfile(there, own)
+            except OSError as error:
+                raise DamagedCopyError(f"{where} cannot be read: {error.strerror}") from None
+            check_rows(own, table, said, where)
+            yield own
 
     def remember(self) -> None:
         """Keep how far the log goes, so that a rollback or a fork is noticed next time."""
         at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         remember(self.checked.log, self.checked.key, at)
+
+
+def check_rows(file: Path, table: Table, said: SignedTable, where: str) -> None:
+    """Check that a file has the rows that were signed.
+
+    Raises:
+        DamagedCopyError: if it has not.
+    """
+    if digest_there(open_rows(file, table, where), table, where).hex != said["digest"]:
+        raise DamagedCopyError(f"{where}: the rows are not those that were signed")
 
 
 def open_publisher(url: str, keys: Sequence[str] = ()) -> Publisher:
