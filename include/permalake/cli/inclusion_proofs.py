@@ -30,7 +30,7 @@ def report_inclusion(settings: Settings, network: str | None, proof: dict[str, A
     from permalake.iota.rest.proofs import Kind, index_of, is_valid
     from permalake.transparency.report import PROVEN, RESTS_ON
 
-    name = network or _only_network(settings, "block" if "block" in proof else "message")
+    name = network or only_network(settings, proof)
     section = settings.network(name)
     if not section.coordinator_public_keys:
         raise ConfigError(f"networks.{name}.coordinator_public_keys: set them; the proof rests on these keys")
@@ -50,9 +50,9 @@ def report_inclusion(settings: Settings, network: str | None, proof: dict[str, A
     yield f"  the coordinator keys in networks.{name}: compare them with the network's own word."
 
 
-def _only_network(settings: Settings, noun: str) -> str:
+def only_network(settings: Settings, proof: dict[str, Any]) -> str:
     """Return the network that a proof of this kind may be of, if there is just one."""
-    protocol = "stardust" if noun == "block" else "chrysalis"
+    protocol = "stardust" if "block" in proof else "chrysalis"
     named = [name for name, network in settings.networks.items() if network.protocol == protocol]
     if len(named) != 1:
         raise ConfigError(

@@ -86,6 +86,10 @@ def report_proof(proven: ProvenRow) -> Iterator[str]:
     yield from (f"  {manifest['network']}: {line}" for line in basis(manifest["verified"]))
     yield REST
     yield "  whether others see the same log: a check of a whole copy compares it with what was seen before."
+    yield (
+        "  whether the publisher has replaced this statement since, as it does to correct a day: a check of "
+        "a copy goes by the last one."
+    )
     yield from (f"  {line}" for line in NOT_COVERED)
 
 

@@ -127,6 +127,14 @@ def test_every_proof_holds_for_the_network_s_keys(
     code, _, err = verified(config, capsys, damaged, "--network", network)
     assert code == 1
     assert "proofs/" in err
+    for named in ({}, dict.fromkeys(names, min(names))):
+        with zipfile.ZipFile(damaged, "w") as copy:
+            copy.writestr("statement.csv", archive.read("statement.csv"))
+            for name, other in named.items():
+                copy.writestr(name, archive.read(other))
+        code, _, err = verified(config, capsys, damaged, "--network", network)
+        assert code == 1
+        assert "there is no proof of " in err
     moved = {row["transaction_id"] for row in rows if row["transaction_id"]}
     listed = ", ".join(f"'{one}'" for one in moved)
     messages = open_reader(synthetic_settings).query(

@@ -133,6 +133,13 @@ def test_every_proof_is_the_signed_message(config, transfers, busiest, tmp_path,
         copy.writestr("statement.csv", archive.read("statement.csv"))
         copy.writestr("proofs/one.vaa", whole[:-1] + bytes([whole[-1] ^ 1]))
     assert checked(config, capsys, damaged) == (1, 0)
+    names = [name for name in archive.namelist() if name.startswith("proofs/")]
+    for named in ({}, dict.fromkeys(names, names[0]), {name: name for name in names[1:]}):
+        with zipfile.ZipFile(damaged, "w") as copy:
+            copy.writestr("statement.csv", archive.read("statement.csv"))
+            for name, other in named.items():
+                copy.writestr(name, archive.read(other))
+        assert checked(config, capsys, damaged) == (1, 0), "a row rests on a message that is not there"
 
 
 def test_a_statement_of_several_addresses_names_the_one_of_each_row(config, transfers, capsys) -> None:

@@ -101,6 +101,17 @@ def is_valid_merkle_proof(body: Body, root: Root, protocol: Protocol, trusted: T
         return False
 
 
+def proven_transaction(body: Body, protocol: Protocol) -> str:
+    """Return the id of the transaction in the block of a proof, in hex.
+
+    Raises:
+        MalformedJsonError: If the body has not the shape of a proof.
+    """
+    with json_shape("proof"):
+        block = pack_json_block(body[_BLOCK[protocol]], protocol)
+    return _id(_payload(block, protocol)).hex()
+
+
 def path_to_message(
     target: bytes, milestone_parents: Iterable[bytes], parents: Mapping[bytes, Sequence[bytes]]
 ) -> list[bytes]:
@@ -174,20 +185,25 @@ def is_valid_path_proof(body: Body, trusted: TrustedKeys) -> bool:
     return is_path_version and linked and all(map(_is_same, bodies, read)) and trusted.signed(milestone)
 
 
-def _id(block: bytes) -> bytes:
-    return blake2b(block, digest_size=32).digest()
+def _id(content: bytes) -> bytes:
+    return blake2b(content, digest_size=32).digest()
 
 
 def _milestone_in(raw: bytes, protocol: Protocol) -> Milestone:
     """Return the milestone of a payload, or on Chrysalis of the message around it."""
     if protocol == "stardust":
         return decode_milestone(raw, protocol)
-    reader = ByteReader(raw)
-    reader.take(8)
-    reader.take(32 * reader.uint(1))
-    payload = reader.take(reader.uint(4))
+    payload = _payload(raw, protocol)
     demand(payload[:4] == CHRYSALIS_MILESTONE.to_bytes(4, "little"), Fault.MILESTONE_KIND)
     return decode_milestone(payload, protocol)
+
+
+def _payload(block: bytes, protocol: Protocol) -> bytes:
+    """Return the payload of a block, behind its network or version and its parents."""
+    reader = ByteReader(block)
+    reader.take(8 if protocol == "chrysalis" else 1)
+    reader.take(32 * reader.uint(1))
+    return reader.take(reader.uint(4))
 
 
 def _root(milestone: Milestone, root: Root) -> bytes | None:
