@@ -15,14 +15,15 @@ from permalake.errors import PermalakeError
 from permalake.paths import ROOT
 from permalake.transparency import keys, seen
 from permalake.transparency.copies import DamagedCopyError, ExportCopy
-from permalake.transparency.log import append
+from permalake.transparency.export import Export
+from permalake.transparency.log import append, read_log
 from permalake.transparency.notes import SignerKey
 from permalake.transparency.places import FolderPlace, open_place
 from permalake.transparency.report import UNSIGNED
 from permalake.transparency.verify import open_checked, verify
 from support.lakes import DAY1, NETWORK, OpenLake, build, settings_of
 from support.manipulations import iota_exports
-from support.signed_lakes import NAME, at_home, export, log_of, public_key, sign, table_of
+from support.signed_lakes import NAME, at_home, export, lake_copy, log_of, public_key, sign, table_of
 from support.web_server import web_server
 
 
@@ -225,11 +226,11 @@ def test_a_log_that_was_rolled_back_or_forked_is_noticed(exports, home, copy, tm
 
 
 class _TwoFaced(FolderPlace):
-    """A copy whose host first shows the checkpoint of a log that nobody has seen."""
+    """A copy that first shows another checkpoint: as it is, that of a log that nobody has seen."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, first=b"example.org/unseen\n1\n"):
         super().__init__(str(folder))
-        self._first = [b"example.org/unseen\n1\n"]
+        self._first = [first]
 
     def read(self, path, *limit):
         return self._first.pop() if path == "log/checkpoint" and self._first else super().read(path, *limit)
@@ -249,6 +250,24 @@ def test_a_host_that_shows_two_checkpoints_neither_rolls_back_nor_replaces_the_k
     with pytest.raises(PermalakeError, match="at one moment"):
         verify(ExportCopy(_TwoFaced(place.location)), table_of)
     assert seen.FILE.read_bytes() == remembered
+
+
+def test_an_export_that_another_has_overtaken_does_not_go_back(exports, copy) -> None:
+    """One that took long, at its beginning or its end; nor does one replace a fork."""
+    settings, lake, folder = exports
+    older = read_log(FolderPlace(str(folder / "older")), "log", [public_key()])
+    slow = Export(lake_copy(settings, lake), older, public_key(), table_of, lambda _: True)
+    (copy / "files.json").write_bytes((folder / "older" / "files.json").read_bytes())
+    before = {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()}
+    for target in (FolderPlace(str(copy)), _TwoFaced(copy, older.note)):
+        with pytest.raises(PermalakeError, match="another export went further"):
+            slow.write(target)
+    assert {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()} == before
+    log = log_of(settings)
+    place = FolderPlace(str(copy))
+    append(place, "log", None, log.entries[::-1], key=keys.signing_key(), origin=log.checkpoint.origin)
+    with pytest.raises(PermalakeError, match="other entries than the lake's"):
+        export(settings, lake, copy)
 
 
 def test_what_another_check_saw_meanwhile_is_kept_and_compared(exports, copy, tmp_path) -> None:

@@ -33,7 +33,7 @@ from permalake.transparency.copies import (
 from permalake.transparency.digest import table_digest
 from permalake.transparency.documents import CopiedFile, ExportedFile, SignedTable
 from permalake.transparency.log import CHECKPOINT, PUBLIC_KEY, Entry, SignedLog, files_of
-from permalake.transparency.notes import VerifierKey
+from permalake.transparency.notes import InvalidNoteError, VerifierKey, open_note, read_checkpoint
 from permalake.transparency.places import SMALL, FolderPlace
 from permalake.transparency.report import UNSIGNED
 
@@ -77,7 +77,11 @@ class Export:
 
         Files come before what names them: data, manifests and tiles, the checkpoint, the list of files. An
         export that was interrupted anywhere is completed by the next one.
+
+        Raises:
+            PermalakeError: if the target's log is further than this one, or another one of its name.
         """
+        self._check_log_at(target)
         before = _files_at(target)
         listed: list[ExportedFile] = []
         written = kept = size = days = 0
@@ -105,6 +109,7 @@ class Export:
                         "sha256": copied["sha256"],
                     }
                 )
+        self._check_log_at(target)  # what took long may be overtaken
         self._write_log(target)
         gone = set(before) - {file["path"] for file in listed}
         retired = _retired_at(target) - {file["path"] for file in listed}
@@ -118,6 +123,28 @@ class Export:
             target.remove(path)
         _write_retired(target, gone)
         return Exported(days, written, kept, size)
+
+    def _check_log_at(self, target: FolderPlace) -> None:
+        """Check that this log goes on from the target's: readers would notice a rollback or a fork."""
+        note = target.read(f"{EXPORTED_LOG}/{CHECKPOINT}")
+        if note is None:
+            return
+        try:
+            there = read_checkpoint(open_note(note, {self.key.name: self.key}))
+        except InvalidNoteError:
+            return  # another key's, or damaged: this export replaces it
+        here = self.log.checkpoint
+        if there.origin != here.origin:
+            return
+        if there.size > here.size:
+            raise PermalakeError(
+                f"{target.location}: the log there has {there.size:,} entries, this export {here.size:,}: "
+                "another export went further, or the lake was restored to an older state"
+            )
+        if self.log.root_at(there.size) != there.root:
+            raise PermalakeError(
+                f"{target.location}: the log there has other entries than the lake's under the same name"
+            )
 
     def _tables(self, entry: Entry) -> Iterator[tuple[Table, SignedTable]]:
         for name, said in sorted(read_manifest(self.lake, entry)["tables"].items()):
