@@ -174,9 +174,11 @@ def updates(tables):
     return sorted(found)
 
 
+@pytest.mark.parametrize("named", [200, 0])
 @pytest.mark.parametrize("base", BASES)
-def test_ledger_updates_of_an_address(synthetic_api, tables, base) -> None:
+def test_ledger_updates_of_an_address(synthetic_api, tables, base, named, monkeypatch) -> None:
     """Chronicle issues 278, 371 and 441: sorts mirror; created and spent in one milestone makes two."""
+    monkeypatch.setattr("permalake.lake.serving.snapshot._NAMED_MILESTONES", named)
     every = updates(tables)
     most = [address for address, _ in Counter(one[4] for one in every).most_common(2)]
     keys = Counter((one[0], one[1]) for one in every)

@@ -15,6 +15,7 @@ from typing_extensions import TypedDict
 from permalake.iota.rest import ledger
 from permalake.iota.rest.chrysalis_answers import ConflictReason
 from permalake.iota.rest.holdings import since
+from permalake.iota.rest.paged_rows import paged_rows
 from permalake.iota.rest.parameters import NodePage
 from permalake.iota.rest.stardust_answers import MilestoneIndex
 from permalake.lake.serving import Scan
@@ -25,6 +26,36 @@ from permalake.web.state import RequestLake
 
 _TABLES = ("legacy_outputs", "consumed_outputs", "conflicting_transactions")
 """Tables that name the address of a message."""
+_MOVES = """
+WITH moves AS (
+    SELECT milestone_index, coalesce(message_id, carrier_id) AS message_id, message_id IS NULL AS migrated,
+        NULL AS conflict_reason, ms_timestamp, amount AS change, left(output_id, 64) AS source
+    FROM legacy_outputs
+    LEFT JOIN (SELECT milestone_index AS at, message_id AS carrier_id FROM milestones) AS carrier
+        ON carrier.at = legacy_outputs.milestone_index
+    WHERE address = $address
+    UNION ALL
+    SELECT milestone_index, message_id, false, NULL, ms_timestamp, -amount, transaction_id
+    FROM consumed_outputs WHERE address = $address AND message_id IS NOT NULL
+    UNION ALL
+    SELECT milestone_index, message_id, false, conflict_reason, ms_timestamp, amount, transaction_id
+    FROM conflicting_transactions WHERE address = $address
+),
+sums AS (
+    SELECT milestone_index, message_id, bool_or(migrated) AS migrated,
+        max(conflict_reason) AS conflict_reason, any_value(source) AS source,
+        any_value(ms_timestamp) AS ms_timestamp, CAST(sum(change) AS BIGINT) AS change
+    FROM moves GROUP BY milestone_index, message_id
+),
+parts AS (
+    SELECT message_id, count(*) FILTER (variant = 'input') AS inputs,
+        count(*) FILTER (variant = 'output') AS outputs
+    FROM transactions GROUP BY message_id
+)
+SELECT sums.*, coalesce(inputs, 0) AS inputs, coalesce(outputs, 0) AS outputs
+FROM sums LEFT JOIN parts USING (message_id)
+"""
+"""The messages of an address, each with what it changed."""
 
 
 class HistoryEntry(TypedDict):
@@ -86,15 +117,16 @@ def _moves(lake: RequestLake, address: str, page: ListPage, *, newest: bool) -> 
     milestones = {
         index for table in _TABLES for index in lake.find(table, "address", address).milestones or ()
     }
-    places = sorted((index for index in milestones if index <= last), reverse=newest)
-    if page.after:
-        at = page.after[0]
-        places = [index for index in places if (index <= at if newest else index >= at)]
-    rows: list[ledger.Row] = []
-    while places and len(rows) <= page.size:
-        portion, places = places[: page.size + 1], places[page.size + 1 :]
-        rows += _moves_of(lake, address, page, portion, newest=newest)
-    return rows[: page.size + 1]
+    return paged_rows(
+        lake,
+        page,
+        {index for index in milestones if index <= last},
+        _MOVES,
+        {"address": address},
+        tables=(*_TABLES, "transactions", "milestones"),
+        ties=("message_id",),
+        newest=newest,
+    )
 
 
 def _attempted(lake: RequestLake, address: str, rows: Sequence[ledger.Row]) -> Counter[str]:
@@ -128,38 +160,6 @@ def _attempted(lake: RequestLake, address: str, rows: Sequence[ledger.Row]) -> C
     for row in inputs:
         spent[row["message_id"]] += amounts.get(row["output_id"], 0)
     return spent
-
-
-def _moves_of(
-    lake: RequestLake, address: str, page: ListPage, places: Sequence[int], *, newest: bool
-) -> list[ledger.Row]:
-    scan = Scan(milestones=places)
-    order, compare = ("DESC", "<") if newest else ("ASC", ">")
-    behind = f"(milestone_index, message_id) {compare} ($at, $after)" if page.after else "true"
-    bound = {"address": address}
-    bound |= {"at": page.after[0], "after": page.after[1]} if page.after else {}
-    return lake.rows(
-        "WITH moves AS (SELECT milestone_index, coalesce(message_id, carrier_id) AS message_id, "  # noqa: S608
-        "message_id IS NULL AS migrated, NULL AS conflict_reason, ms_timestamp, amount AS change, "
-        "left(output_id, 64) AS source "
-        "FROM legacy_outputs LEFT JOIN (SELECT milestone_index AS at, message_id AS carrier_id FROM "
-        "milestones) AS carrier ON carrier.at = legacy_outputs.milestone_index WHERE address = $address "
-        "UNION ALL SELECT milestone_index, message_id, false, NULL, ms_timestamp, -amount, transaction_id "
-        "FROM consumed_outputs WHERE address = $address AND message_id IS NOT NULL "
-        "UNION ALL SELECT milestone_index, message_id, false, conflict_reason, ms_timestamp, amount, "
-        "transaction_id FROM conflicting_transactions WHERE address = $address), "
-        "sums AS (SELECT milestone_index, message_id, bool_or(migrated) AS migrated, "
-        "max(conflict_reason) AS conflict_reason, any_value(source) AS source, "
-        "any_value(ms_timestamp) AS ms_timestamp, CAST(sum(change) AS BIGINT) AS change FROM moves "
-        "GROUP BY milestone_index, message_id), "
-        "parts AS (SELECT message_id, count(*) FILTER (variant = 'input') AS inputs, "
-        "count(*) FILTER (variant = 'output') AS outputs FROM transactions GROUP BY message_id) "
-        "SELECT sums.*, coalesce(inputs, 0) AS inputs, coalesce(outputs, 0) AS outputs FROM sums "
-        f"LEFT JOIN parts USING (message_id) WHERE {behind} "
-        f"ORDER BY milestone_index {order}, message_id {order} LIMIT {page.size + 1}",
-        bound,
-        **dict.fromkeys((*_TABLES, "transactions", "milestones"), scan),
-    )
 
 
 def _conflicts(row: ledger.Row) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from datetime import date
 from typing import Annotated, Any, NotRequired
 
@@ -14,6 +14,7 @@ from typing_extensions import TypedDict
 from permalake.iota.rest import ledger
 from permalake.iota.rest.core_v2 import milestone_by_id
 from permalake.iota.rest.holdings import since
+from permalake.iota.rest.paged_rows import paged_rows
 from permalake.iota.rest.parameters import MAX_INDEX, MilestoneId, StardustAddress, bech32_address
 from permalake.iota.rest.stardust_answers import MilestoneIndex, OutputId34
 from permalake.lake.serving import EVERYTHING, Scan
@@ -164,10 +165,9 @@ def updates_by_address(
     page = lake.page(query, {"address": owner, "start": query.start}, positions=_POSITION)
     last = ledger.ledger_index(lake)
     places = {index for table in _TABLES for index in _places(lake, table, owner) if index <= last}
-    begin = query.start if page.after is None else page.after[0]
-    if begin is not None:
+    if (begin := query.start) is not None:
         places = {index for index in places if (index <= begin if newest else index >= begin)}
-    rows = _updates(lake, sorted(places, reverse=newest), owner, page, newest=newest)
+    rows = _updates(lake, places, owner, page, newest=newest)
     shown, cursor = page.cut(rows, _position)
     items = [
         {
@@ -234,9 +234,9 @@ def token_distribution(lake: PublishedLake, query: Annotated[LedgerQuery, Query(
     return lake.current({"distribution": distribution, "ledgerIndex": index, "sinceMilestone": known_from})
 
 
-def _places(lake: RequestLake, table: str, owner: str) -> Sequence[int]:
+def _places(lake: RequestLake, table: str, owner: str) -> Iterable[int]:
     column = _OWNERS.get(table.removesuffix("_outputs"), "address")
-    return tuple(lake.find(table, column, owner).milestones or ())
+    return lake.find(table, column, owner).milestones or ()
 
 
 def _position(row: ledger.Row) -> tuple[int, str, int]:
@@ -244,27 +244,14 @@ def _position(row: ledger.Row) -> tuple[int, str, int]:
 
 
 def _updates(
-    lake: RequestLake, places: Sequence[int], owner: str | None, page: ListPage, *, newest: bool
+    lake: RequestLake, places: Iterable[int], owner: str | None, page: ListPage, *, newest: bool
 ) -> list[ledger.Row]:
-    """Return one page, and one row more if there is one, of the updates at milestones in order."""
-    order = ", ".join(
-        f"{name} {'DESC' if newest else 'ASC'}" for name in ("milestone_index", "output_id", "is_spent")
-    )
-    condition, bound = "true", dict[str, Any]()
+    """Return one page, and one row more if there is one, of the updates at milestones."""
+    sql, bound = _UPDATES, dict[str, Any]()
     if owner is not None:
-        condition, bound = "address = $owner", {"owner": owner}
-    if page.after:
-        condition += (
-            f" AND (milestone_index, output_id, is_spent) {'<' if newest else '>'} ($index, $output, $spent)"
-        )
-        bound |= dict(zip(("index", "output", "spent"), page.after, strict=True))
-    sql = f"SELECT * FROM ({_UPDATES}) WHERE {condition} ORDER BY {order} LIMIT $size"  # noqa: S608
-    rows: list[ledger.Row] = []
-    while places and len(rows) <= page.size:
-        portion, places = places[: page.size + 1], places[page.size + 1 :]
-        scans = dict.fromkeys(_TABLES, Scan(milestones=portion))
-        rows += lake.rows(sql, {**bound, "size": page.size + 1 - len(rows)}, **scans)
-    return rows
+        sql, bound = f"SELECT * FROM ({_UPDATES}) WHERE address = $owner", {"owner": owner}  # noqa: S608
+    ties = ("output_id", "is_spent")
+    return paged_rows(lake, page, places, sql, bound, tables=_TABLES, ties=ties, newest=newest)
 
 
 def _day_with(lake: RequestLake, table: str, last: int) -> tuple[date, int, int | None]:

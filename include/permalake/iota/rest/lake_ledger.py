@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from permalake.contracts.rows import Row
 from permalake.iota.rest.ledger_reader import LedgerList
+from permalake.iota.rest.paged_rows import paged_rows
 from permalake.lake.serving import Scan
 from permalake.web.paging import ListPage
 from permalake.web.problems import not_found
@@ -69,31 +69,20 @@ class LakeLedger:
     def listed(self, question: LedgerList, page: ListPage, among: Iterable[int] | None = None) -> list[Row]:
         """Return one page of a list, and one row more if there is one.
 
-        Only as many milestones are read as the page needs: the id index names those that hold such rows.
-        ``among`` names them where the caller knows better.
+        The id index names the milestones that hold such rows; ``among``, where the caller knows better.
         """
-        candidates = self.places(question) if among is None else among
-        places = sorted(candidates, reverse=question.newest)
-        bound: dict[str, Any] = {"value": question.value, **question.equal}
-        conditions = [f"{question.column} = $value", *(f"{name} = ${name}" for name in question.equal)]
-        if page.after:
-            at, last = page.after
-            places = [index for index in places if (index <= at if question.newest else index >= at)]
-            compare = "<" if question.newest else ">"
-            conditions.append(f"(milestone_index, {question.tie}) {compare} ($at, $last)")
-            bound |= {"at": at, "last": last}
-        order = "DESC" if question.newest else "ASC"
         columns = ", ".join((*question.columns, "milestone_index", question.tie))
-        rows: list[Row] = []
-        while places and len(rows) <= page.size:
-            portion, places = places[: page.size + 1], places[page.size + 1 :]
-            rows += self._lake.rows(
-                f"SELECT {columns} FROM {question.table} WHERE {' AND '.join(conditions)} "  # noqa: S608
-                f"ORDER BY milestone_index {order}, {question.tie} {order} LIMIT {page.size + 1 - len(rows)}",
-                bound,
-                **{question.table: Scan(milestones=portion)},
-            )
-        return rows
+        conditions = [f"{question.column} = $value", *(f"{name} = ${name}" for name in question.equal)]
+        return paged_rows(
+            self._lake,
+            page,
+            self.places(question) if among is None else among,
+            f"SELECT {columns} FROM {question.table} WHERE {' AND '.join(conditions)}",  # noqa: S608
+            {"value": question.value, **question.equal},
+            tables=(question.table,),
+            ties=(question.tie,),
+            newest=question.newest,
+        )
 
     def places(self, question: LedgerList) -> Sequence[int]:
         """Return the milestones that may hold rows of a list."""
