@@ -50,6 +50,8 @@ class Served:
             answer = self.get(path)
             assert "permalake-provisional" not in answer.headers
             assert (answer.status_code, path) == (404, path) if absent is None else answer.json() == absent
+            assert "etag" not in answer.headers
+            assert answer.headers["cache-control"] == "no-store"
 
     def provisional(self, paths):
         """What the head answers: each marked, none kept; the contract's own objects say it too."""
@@ -151,6 +153,27 @@ def differing(told, final):
     return [
         (path, str(one)[:2000], str(final[path])[:2000]) for path, one in told.items() if one != final[path]
     ]
+
+
+@pytest.mark.parametrize("network", ["shimmer", "iota"])
+def test_a_client_that_holds_an_empty_list_sees_what_reaches_the_head(tmp_path, network) -> None:
+    settings = synthetic_lake.settings_of(tmp_path / "warehouse")
+    rows = synthetic_lake.tables(synthetic_lake.NETWORKS[network])
+    *before, last = synthetic_lake.days(rows)
+    synthetic_lake.publish(settings, network, rows, before)
+    known = {row["parent_id"] for row in rows["parents"] if row["date"] != last}
+    parent = next(row["parent_id"] for row in rows["parents"] if row["parent_id"] not in known)
+    path = f"/api/permanode/v1/{network}/messages/{parent}/children"
+    served = Served(settings, tmp_path, network, rows, IOTA_TABLES)
+    with served.api:
+        first = served.get(path)
+        assert first.json()["data"]["count"] == 0
+        newest = max(rows["milestones"], key=lambda row: row["milestone_index"])
+        served.follow(last, Reached(newest["milestone_index"], newest["timestamp"]))
+        held = {"if-none-match": first.headers["etag"]} if "etag" in first.headers else {}
+        again = served.get(path, **held)
+        assert again.status_code == 200
+        assert again.json()["data"]["count"] > 0
 
 
 @pytest.mark.parametrize("network", ["shimmer", "iota"])

@@ -2,7 +2,8 @@
 
 Headers have it, so that foreign dialects keep their shape. A route of :class:`HeadRoute` answers from
 history; what history does not have, it answers from published days and head together. Such an answer is
-marked, and nobody may keep it: the day's own build will replace what it rests on.
+marked, and nobody may keep it: the day's own build will replace what it rests on. Nor may anybody keep one
+that still lacks something, which the head may have a moment later.
 """
 
 from __future__ import annotations
@@ -70,12 +71,12 @@ class HeadRoute(APIRoute):
             network = getattr(request.state, "network", None)
             whole = network and await run_in_threadpool(request.app.state.reader.heads.whole, network)
             if not whole:
-                return _given(first)
+                return _unkept(_given(first))
             request.state.whole, request.state.lacks = whole, False
             second = await _answer(handler, request)
             if _lacks(request, second):
-                return _given(first)
-            return _provisional(_given(second), is_of_contract=is_of_contract)
+                return _unkept(_given(first))
+            return _provisional(_unkept(_given(second)), is_of_contract=is_of_contract)
 
         return handle
 
@@ -98,11 +99,16 @@ def _given(answer: Response | ProblemError) -> Response:
     return answer
 
 
-def _provisional(response: Response, *, is_of_contract: bool) -> Response:
-    """Mark an answer; those who asked may not keep it."""
-    response.headers[PROVISIONAL] = "true"
+def _unkept(response: Response) -> Response:
+    """Let nobody keep an answer: it may change before the next publication, which is all that a tag tells."""
     response.headers["Cache-Control"] = "no-store"
     del response.headers["ETag"]
+    return response
+
+
+def _provisional(response: Response, *, is_of_contract: bool) -> Response:
+    """Mark an answer that rests on a head."""
+    response.headers[PROVISIONAL] = "true"
     if is_of_contract and response.headers.get("content-type") == JSON:
         content = {**json.loads(bytes(response.body)), "provisional": True}
         response.body = json.dumps(content, separators=(",", ":"), ensure_ascii=False).encode()
