@@ -455,6 +455,8 @@ def test_what_is_unknown_or_malformed(synthetic_api, network) -> None:
     get(synthetic_api, f"/{network}/explore/message/xyz", 400)
     get(synthetic_api, f"/{network}/explore/milestone/4000000", 404)
     get(synthetic_api, f"/{network}/explore/milestone/x", 400)
+    get(synthetic_api, f"/{network}/explore/milestone/{2**32 - 1}", 404)
+    get(synthetic_api, f"/{network}/explore/milestone/{2**63}", 400)
     get(synthetic_api, f"/{network}/explore/address/{json.dumps('x')}", 400)
     get(synthetic_api, f"/{network}/explore/tag/{'0f' * 64}", 404)
 

@@ -20,7 +20,7 @@ from permalake.iota.rest.core_v2 import milestone_by_id
 from permalake.iota.rest.day_facts import day_facts
 from permalake.iota.rest.known_networks import coin
 from permalake.iota.rest.list_pages import is_nft_name
-from permalake.iota.rest.parameters import bech32_address
+from permalake.iota.rest.parameters import Index, bech32_address
 from permalake.iota.rest.token_facts import is_token
 from permalake.iota.rest.transaction_facts import is_transaction, transaction_facts
 from permalake.web.head import HeadRoute
@@ -149,7 +149,7 @@ def script(name: str) -> Response:
 
 
 @router.get("/milestone/{index}")
-def milestone(request: Request, lake: PublishedLake, index: int) -> Response:
+def milestone(request: Request, lake: PublishedLake, index: Index) -> Response:
     """Show a milestone, with links to those beside it that are published."""
     facts = page_facts.milestone_facts(lake, ledger.milestone(lake, index))
     for name, other in (("previous", index - 1), ("next", index + 1)):
