@@ -268,3 +268,30 @@ def test_one_client_cannot_take_all_slots_but_on_the_loopback(warehouse) -> None
             naps = [pool.submit(busy.get, "/shimmer/nap") for _ in range(6)]
             assert {busy.get("/health").status_code for _ in range(4)} == {200}
             assert 503 in {one.result().status_code for one in naps}
+
+
+def test_one_client_cannot_take_all_slots_of_the_feed(warehouse) -> None:
+    app = application(warehouse, client_concurrency=2, trusted_proxies=["127.0.0.1"])
+    with (
+        live_api(app) as url,
+        httpx.Client(base_url=url, timeout=60) as client,
+        ThreadPoolExecutor(4) as pool,
+    ):
+
+        def status(address):
+            path = "/api/publications?since=1000&wait=4"
+            return client.get(path, headers={"X-Forwarded-For": address}).status_code
+
+        assert sorted(pool.map(status, ["192.0.2.7"] * 4)) == [200, 200, 503, 503]
+        assert list(pool.map(status, ["192.0.2.7", "192.0.2.8", "192.0.2.9", "192.0.2.7"])) == [200] * 4
+
+
+def test_whoever_leaves_the_feed_holds_no_slot(warehouse) -> None:
+    app = application(warehouse, client_concurrency=1, trusted_proxies=["127.0.0.1"])
+    with live_api(app) as url, httpx.Client(base_url=url, headers={"X-Forwarded-For": "192.0.2.7"}) as client:
+        with pytest.raises(httpx.ReadTimeout):
+            client.get("/api/publications?since=1000&wait=30", timeout=1)
+        until, status = time.monotonic() + 10, 503
+        while status == 503 and time.monotonic() < until:
+            status = client.get("/api/publications").status_code
+        assert status == 200

@@ -158,7 +158,7 @@ class RequestLimits:
             # A body that comes slowly takes no slot.
             async with (
                 self._whole_body(scope, receive) as whole,
-                self._clients.hold(scope) if slots is self._slots else nullcontext(),
+                nullcontext() if slots is self._health_slots else self._clients.hold(scope),
                 slots.hold(self._settings.queue_seconds),
             ):
                 with self._metrics.in_flight.track_inprogress():

@@ -108,7 +108,7 @@ async def feed(request: Request, query: Annotated[_FeedQuery, Query()]) -> Respo
         if served > last:  # What others published meanwhile wakes nobody who asked for one network.
             entries, reached = await run_in_threadpool(_publications, request, query, last, served, limit)
             last = entries[-1]["number"] if len(entries) == limit else max(last, reached)
-        if entries or time.monotonic() >= until:
+        if entries or time.monotonic() >= until or await request.is_disconnected():
             return current_json(request, None, {"publications": entries, "next": last})
         await asyncio.sleep(_LOOK_SECONDS)
 
