@@ -11,6 +11,7 @@ from fastapi.testclient import TestClient
 from permalake.api.app import create_app
 from permalake.pages.routers import ROUTERS
 from permalake.web.page_router import page_parameters
+from permalake.web.unknown_parameters import parameters_of
 from support import synthetic_lake
 from support.lakes import OpenLake
 from support.served_wormhole import wormhole_settings
@@ -86,3 +87,30 @@ def test_a_route_of_the_api_names_the_nearest_too(api, path, nearest) -> None:
     answer = api.get(path, headers=JSON)
     assert answer.status_code == 400
     assert f"unknown parameter; the nearest one is {nearest} (there are " in answer.json()["detail"]
+
+
+def test_only_a_name_is_a_network(api) -> None:
+    """PostgreSQL takes no NUL; the catalog of this server does."""
+    asking = {
+        route.path
+        for route in api.app.routes
+        if isinstance(route, APIRoute) and "network" in parameters_of(route)
+    }
+    assert asking >= {
+        "/",
+        "/day",
+        "/operations",
+        "/quality",
+        "/quality/changes",
+        "/verify",
+        "/api/publications",
+    }
+    for path in asking:
+        for name in ("\0", "shimmer\0", "<b>", "a" * 49):
+            answer = api.get(path, params={"network": name}, headers=JSON)
+            assert (answer.status_code, path) == (400, path)
+            assert answer.json()["detail"].startswith("network: ")
+    assert api.get("/", params={"network": ""}, headers=JSON).json() == api.get("/", headers=JSON).json()
+    for run in ("\0", "a\nb"):
+        answer = api.get("/operations", params={"run": run}, headers=JSON)
+        assert (answer.status_code, answer.json()["detail"][:5]) == (400, "run: ")

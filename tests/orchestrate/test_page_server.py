@@ -83,7 +83,7 @@ def test_a_catalog_without_an_answer_is_a_figure_not_an_error(pages, tmp_path, m
     [
         ("/", 200),
         (f"/day?network={NETWORK}&date={DAY1}", 200),
-        ("/day?network=<script>&date=2022-01-01", 404),
+        ("/day?network=<script>&date=2022-01-01", 400),
         ("/reasons", 200),
         ("/operations", 200),
         ("/operations?run=none", 404),

@@ -20,6 +20,7 @@ from permalake.transparency.documents import FeedEntry
 from permalake.transparency.feed import described, ready, tables_of
 from permalake.web.answers import Count, DayText, UtcTime, answer
 from permalake.web.paging import LIMIT, NoQuery, items_of_page
+from permalake.web.parameter_types import FormNetwork
 from permalake.web.problems import documented
 from permalake.web.responses import current_json
 
@@ -31,7 +32,7 @@ router = APIRouter(tags=["analytics"])
 
 class _FeedQuery(NoQuery):
     since: int = Field(0, ge=0, le=2**62, description="Number of the last publication that is known.")
-    network: str | None = Field(None, max_length=64, description="Only of this network.")
+    network: FormNetwork = Field(None, description="Only of this network.")
     limit: int = Field(100, ge=1, description=f"Publications of an answer. {LIMIT}")
     wait: int = Field(
         0, ge=0, le=MOST_SECONDS, description="Seconds to wait for the next one, if there is none."

@@ -23,7 +23,7 @@ from permalake.transparency import corrections
 from permalake.web.html import page
 from permalake.web.page_router import page_router
 from permalake.web.paging import PageOptions
-from permalake.web.parameter_types import FormDate
+from permalake.web.parameter_types import FormDate, FormNetwork
 from permalake.web.problems import documented, not_found
 from permalake.web.state import RequestLake, lake_of
 from permalake.web.table_pages import json_value
@@ -38,7 +38,7 @@ _AGAIN = 60
 class QualityOptions(RangeOptions):
     """Parameters of the page."""
 
-    network: str | None = None
+    network: FormNetwork = None
     day: date | None = None
 
 
@@ -63,7 +63,7 @@ def quality(request: Request, query: Annotated[QualityOptions, Query()]) -> Resp
 class ChangesOptions(PageOptions):
     """Parameters of the comparison."""
 
-    network: str | None = None
+    network: FormNetwork = None
     day: FormDate = None
     publication: int | None = None
 

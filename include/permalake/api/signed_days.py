@@ -20,7 +20,7 @@ from permalake.transparency.served import ServedLog, served_log
 from permalake.web.html import page
 from permalake.web.page_router import page_router
 from permalake.web.paging import PageOptions
-from permalake.web.parameter_types import FormDate
+from permalake.web.parameter_types import FormDate, FormNetwork
 from permalake.web.problems import documented, not_found
 
 Json = dict[str, Any]
@@ -31,7 +31,7 @@ _LISTED = 60
 class VerifyOptions(PageOptions):
     """Parameters of the page."""
 
-    network: str | None = None
+    network: FormNetwork = None
     day: FormDate = None
 
 

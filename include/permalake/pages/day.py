@@ -8,6 +8,7 @@ from fastapi import Query, Request
 from starlette.responses import Response
 
 from permalake.audit import docs
+from permalake.config.networks import NetworkName
 from permalake.domains import stores_of
 from permalake.lake.status import status, times_published
 from permalake.pages import SITE
@@ -24,7 +25,7 @@ router = page_router()
 class DayOptions(PageOptions):
     """Parameters of the page."""
 
-    network: str
+    network: NetworkName
     date: IsoDate
 
 

@@ -22,7 +22,7 @@ from permalake.pages import SITE
 from permalake.web.html import page
 from permalake.web.page_router import page_router
 from permalake.web.paging import PageOptions
-from permalake.web.parameter_types import FormDate
+from permalake.web.parameter_types import FormDate, FormNetwork, PrintableText
 from permalake.web.problems import documented, not_found
 from permalake.web.state import RequestLake, lake_of
 from permalake.web.table_pages import json_value
@@ -42,8 +42,8 @@ _ORDER = ("running", "failed", "invalid", "done", "skipped")
 class OperationsOptions(PageOptions):
     """Parameters of the page."""
 
-    network: str | None = None
-    run: str | None = None
+    network: FormNetwork = None
+    run: PrintableText | None = None
     day: FormDate = None
 
 
@@ -51,7 +51,7 @@ class OperationsOptions(PageOptions):
 def operations(request: Request, query: Annotated[OperationsOptions, Query()]) -> Response:
     """Show the newest runs, all or those of a day, one of them step by step, and open requests."""
     steps = StepLedger(request.app.state.database)
-    now, network = datetime.now(UTC), query.network or None
+    now, network = datetime.now(UTC), query.network
     newest = _runs(steps.recent(network, _TRIES, (query.day, query.day) if query.day else None), now)
     chosen = query.run or (newest[0]["run"] if newest else None)
     rows = steps.of_run(chosen, network) if chosen else []

@@ -23,6 +23,7 @@ from permalake.web.html import page
 from permalake.web.numbers import CoinUnit, formatted
 from permalake.web.page_router import page_router
 from permalake.web.paging import PageOptions
+from permalake.web.parameter_types import FormNetwork
 from permalake.web.problems import documented
 from permalake.web.ranges import newest_real
 from permalake.web.state import RequestLake, lake_of
@@ -40,7 +41,7 @@ _TROUBLES = 30
 class OverviewOptions(PageOptions):
     """Parameters of the page: one network, or all, and how many months of each."""
 
-    network: str | None = None
+    network: FormNetwork = None
     months: Annotated[int | None, Field(ge=1, le=240)] = None
 
 

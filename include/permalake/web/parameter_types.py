@@ -6,8 +6,9 @@ import re
 from datetime import UTC, date, datetime
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import AfterValidator, BeforeValidator, StringConstraints
 
+from permalake.config.networks import NetworkName
 from permalake.web.problems import bad_request
 
 MAX_TAG_BYTES = 64
@@ -33,6 +34,10 @@ IsoDate = Annotated[date, BeforeValidator(_iso)]
 FormDate = Annotated[IsoDate | None, BeforeValidator(lambda value: value or None)]
 """The date of a form, which sends an empty field as empty text."""
 IsoTime = Annotated[datetime, BeforeValidator(_iso), AfterValidator(_utc)]
+FormNetwork = Annotated[NetworkName | None, BeforeValidator(lambda value: value or None)]
+"""The network of a form, which sends empty text for all of them."""
+PrintableText = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]*$")]
+"""Text without control characters: PostgreSQL takes no NUL."""
 
 
 def hex_schema(size: int) -> dict[str, Any]:
