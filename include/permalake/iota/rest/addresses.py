@@ -170,8 +170,9 @@ def _balance(lake: RequestLake, target: Target) -> Response:
 def _outputs(lake: RequestLake, target: Target, query: OutputsQuery) -> Response:
     page = query.asked(lake, {"address": target[1], "type": query.type, "spent": query.include_spent})
     of_type = {} if query.type is None else {"output_type": query.type}
+    last, columns = ledger.ledger_index(lake), ("output_type",)
     question = ledger.LedgerList(
-        "legacy_outputs", "address", target[0], "output_id", query.newest, ("output_type",), of_type
+        "legacy_outputs", "address", target[0], "output_id", query.newest, columns, of_type, last
     )
     rows = unspent_or_all(
         lake, page, lambda part: ledger.listed(lake, question, part), include_spent=query.include_spent
@@ -183,7 +184,7 @@ def _outputs(lake: RequestLake, target: Target, query: OutputsQuery) -> Response
         "maxResults": page.size,
         "count": len(shown),
         "outputIds": [row["output_id"] for row in shown],
-        "ledgerIndex": ledger.ledger_index(lake),
+        "ledgerIndex": last,
         **({"cursor": cursor} if cursor else {}),
     }
     return lake.current({"data": data})

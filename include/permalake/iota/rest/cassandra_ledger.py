@@ -204,6 +204,7 @@ class CassandraLedger:
             row["inclusion_state"] = row["inclusion_state"][0]
         return (
             row["milestone_index"] in self._held
+            and row["milestone_index"] <= question.last
             and question.behind(row, page)
             and all(row[name] == value for name, value in question.equal.items())
         )

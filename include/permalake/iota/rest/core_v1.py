@@ -177,7 +177,7 @@ def treasury(lake: PublishedLake, query: Nothing) -> Response:  # noqa: ARG001
 
 def _output(lake: RequestLake, requested_id: str) -> Response:
     row = ledger.output(lake, requested_id, ("legacy",))
-    use = ledger.spent(lake, [requested_id]).get(requested_id)
+    use = ledger.spender(lake, row)
     # Of a receipt's output, Hornet names the message of the milestone.
     message_id = row["message_id"] or ledger.milestone(lake, row["milestone_index"])["message_id"]
     spending: dict[str, Any] = (

@@ -267,7 +267,7 @@ def _metadata(lake: RequestLake, row: ledger.Row) -> BlockMetadata:
 def _output_metadata(lake: RequestLake, row: ledger.Row) -> OutputMetadata:
     requested_id = row["output_id"]
     transaction_id = requested_id[:64]
-    use = ledger.spent(lake, [requested_id]).get(requested_id)
+    use = ledger.spender(lake, row)
     metadata: OutputMetadata = {
         "blockId": f"0x{_carrier(lake, row)}",
         "transactionId": f"0x{transaction_id}",

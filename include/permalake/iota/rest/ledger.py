@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from permalake.contracts.rows import Row
+from permalake.iota.contracts.columns import MAX_U32
 from permalake.iota.contracts.unreferenced import UNREFERENCED_MESSAGES
 from permalake.iota.rest.cassandra_ledger import CassandraLedger, held_milestones
 from permalake.iota.rest.lake_ledger import LakeLedger
@@ -148,12 +149,22 @@ def listed(lake: RequestLake, question: LedgerList, page: ListPage) -> list[Row]
     return reader_of(lake).listed(question, page)
 
 
-def spent(lake: RequestLake, output_ids: Sequence[str]) -> dict[str, Row]:
-    """Return, of those outputs that are spent at the ledger index, who spent them and when, by output id."""
+def spender(lake: RequestLake, output: Row) -> Row | None:
+    """Return who spent an output by the ledger index; of one that was made after it, who spent it at all."""
+    last = ledger_index(lake)
+    found = spent(lake, [output["output_id"]], last if output["milestone_index"] <= last else MAX_U32)
+    return found.get(output["output_id"])
+
+
+def spent(lake: RequestLake, output_ids: Sequence[str], last: int | None = None) -> dict[str, Row]:
+    """Return who spent those outputs that are spent at a milestone, and when, by output id.
+
+    ``last``: the milestone; the ledger index unless given.
+    """
+    last = ledger_index(lake) if last is None else last
     places: set[int] = set()
     for output_id in output_ids:
         places.update(lake.find("consumed_outputs", "output_id", output_id).milestones or ())
-    last = ledger_index(lake)
     places = {index for index in places if index <= last}
     if not places:
         return {}

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from permalake.contracts.rows import Row
+from permalake.iota.contracts.columns import MAX_U32
 from permalake.web.paging import ListPage
 
 KINDS = ("basic", "alias", "foundry", "nft", "legacy", "treasury")
@@ -26,6 +27,7 @@ class LedgerList:
         newest: Whether the newest comes first; the order is the exact reverse of the other.
         columns: Columns of a row beside ``milestone_index`` and ``tie``.
         equal: Further columns, among ``columns``, with the values that they must have.
+        last: The newest milestone whose rows count.
     """
 
     table: str
@@ -35,6 +37,7 @@ class LedgerList:
     newest: bool
     columns: tuple[str, ...]
     equal: Mapping[str, Any] = field(default_factory=dict)
+    last: int = MAX_U32
 
     def place(self, row: Row) -> tuple[int, str]:
         """Return a row's position in the list."""

@@ -145,7 +145,7 @@ def milestone_facts(lake: RequestLake, row: ledger.Row) -> dict[str, Any]:
 
 def output_facts(lake: RequestLake, row: ledger.Row) -> dict[str, Any]:
     """Return an output: amount, when it was created and spent, JSON and bytes."""
-    spender = ledger.spent(lake, [row["output_id"]]).get(row["output_id"])
+    spender = ledger.spender(lake, row)
     document = output_json(row["data"], protocol_of(lake))
     return {
         "id": row["output_id"],

@@ -17,6 +17,7 @@ from permalake.iota.codec.milestones import milestone_id
 from permalake.iota.rest import ledger
 from permalake.iota.rest.addresses import AddressOutputs, Bech32, Ed25519, OutputsQuery, unspent_or_all
 from permalake.iota.rest.core_v2 import milestone_by_id, milestone_payload
+from permalake.iota.rest.holdings import OWNERS
 from permalake.iota.rest.messages import protocol_of
 from permalake.iota.rest.parameters import MAX_INDEX, NodePage, Nothing, bech32_address
 from permalake.iota.rest.stardust_answers import MilestoneIndex, StardustMilestone
@@ -29,13 +30,6 @@ from permalake.web.problems import bad_request, documented
 from permalake.web.state import PublishedLake, RequestLake
 
 router = APIRouter(tags=["permanode"], responses=documented(), route_class=HeadRoute)
-_OWNED = {
-    "basic": "address",
-    "nft": "address",
-    "foundry": "address",
-    "alias": "state_controller",
-    "legacy": "address",
-}
 _RANGES = 5000
 
 
@@ -149,8 +143,9 @@ def _outputs(lake: RequestLake, text: str, query: OwnedQuery) -> Response:
     address = text.lower()
     filters = {"address": address, "spent": query.include_spent, "type": query.type}
     page = query.asked(lake, filters)
+    last = ledger.ledger_index(lake)
     rows = unspent_or_all(
-        lake, page, lambda part: _owned(lake, address, part, query), include_spent=query.include_spent
+        lake, page, lambda part: _owned(lake, address, part, query, last), include_spent=query.include_spent
     )
     shown, cursor = page.cut(rows, lambda row: (row["milestone_index"], row["output_id"]))
     data = {
@@ -159,7 +154,7 @@ def _outputs(lake: RequestLake, text: str, query: OwnedQuery) -> Response:
         "maxResults": page.size,
         "count": len(shown),
         "outputIds": [row["output_id"] for row in shown],
-        "ledgerIndex": ledger.ledger_index(lake),
+        "ledgerIndex": last,
         **({"cursor": cursor} if cursor else {}),
     }
     return lake.current({"data": data})
@@ -235,16 +230,16 @@ def _milestone(lake: RequestLake, row: ledger.Row, query: MilestoneQuery) -> Res
     return lake.current({"data": data})
 
 
-def _owned(lake: RequestLake, address: str, page: ListPage, query: OwnedQuery) -> list[ledger.Row]:
-    """Return a page of outputs by owner over all kinds, and one more."""
-    kinds, of_type = _OWNED, {}
-    if query.type is not None:
-        kinds, of_type = {"legacy": _OWNED["legacy"]}, {"output_type": query.type}
+def _owned(lake: RequestLake, address: str, page: ListPage, query: OwnedQuery, last: int) -> list[ledger.Row]:
+    """Return a page of outputs by owner over all kinds up to a milestone, and one more."""
+    of_type = {} if query.type is None else {"output_type": query.type}
+    columns = ("amount", *of_type)
     rows: list[ledger.Row] = []
-    for kind, column in kinds.items():
-        order = ledger.LedgerList(
-            f"{kind}_outputs", column, address, "output_id", query.newest, ("amount", *of_type), of_type
-        )
-        rows += ledger.listed(lake, order, page)
+    for table, owner in OWNERS.items():
+        if not of_type or table == "legacy_outputs":
+            question = ledger.LedgerList(
+                table, owner, address, "output_id", query.newest, columns, of_type, last
+            )
+            rows += ledger.listed(lake, question, page)
     rows.sort(key=lambda row: (row["milestone_index"], row["output_id"]), reverse=query.newest)
     return rows[: page.size + 1]
