@@ -111,6 +111,16 @@ def test_more_rows_than_the_limit_are_left_out(client, form) -> None:
         assert answer.content == whole.content
 
 
+def test_an_answer_has_at_most_32_mebibytes(client) -> None:
+    cut = ask(client, "SELECT repeat('x', 1000000) AS text FROM range(60)").json()
+    assert cut["isCut"]
+    assert 16 <= len(cut["items"]) <= 33
+    for rows in (1, 3):
+        answer = ask(client, f"SELECT repeat('x', 40000000) AS text FROM range({rows})")
+        assert answer.status_code == 400
+        assert "at most 32 MiB" in answer.json()["detail"]
+
+
 def test_a_statement_that_takes_too_long_is_ended(settings, client) -> None:
     with client_of(settings, sql_seconds=2) as hurried:
         answer = ask(hurried, "SELECT count(*) FROM range(10000000) a, range(10000000) b")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from permalake.config import Settings
 from permalake.domains import domain_of
+from permalake.errors import PermalakeError
 from permalake.lake.identity import open_database
 from permalake.lake.json_rows import json_rows
 from permalake.lake.query import run_query
@@ -38,7 +39,15 @@ def send_answer(send: Send, settings: Settings, order: SqlOrder) -> None:
     send(("columns", (result.names, kinds, result.schema if is_parquet else None)))
     room, space = order.rows, _MOST_BYTES
     for batch in result.batches():
-        if kept := batch.slice(0, room if space > 0 else 0):
+        kept = batch.slice(0, room)
+        if kept.nbytes > _MOST_BYTES:
+            raise PermalakeError(
+                f"an answer has at most {_MOST_BYTES >> 20} MiB, and some of its rows are larger: "
+                "select parts of their values, such as left(text, 1000)"
+            )
+        if kept.nbytes > space:
+            kept = kept.slice(0, 0)
+        if kept:
             rows = kept if is_parquet else list(json_rows([kept], result.names, result.kinds))
             send(("batch" if is_parquet else "items", rows))
         if len(kept) < len(batch):
