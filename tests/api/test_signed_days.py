@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import re
+from datetime import UTC, datetime, time
 
 import pytest
 from fastapi.testclient import TestClient
@@ -15,7 +16,19 @@ from permalake.config import Settings
 from permalake.errors import PermalakeError
 from permalake.transparency import keys
 from permalake.transparency.proofs import InvalidProofError, check_proof
-from support.lakes import DAY1, DAY2, DAY3, NETWORK, OpenLake, build, messages, settings_of
+from support.lakes import (
+    DAY1,
+    DAY2,
+    DAY3,
+    NETWORK,
+    OpenLake,
+    build,
+    messages,
+    pass_audit,
+    put,
+    settings_of,
+    stage_day,
+)
 from support.served_wormhole import publish_world, wormhole_settings
 from support.signed_lakes import NAME, at_home, public_key, sign
 
@@ -188,12 +201,42 @@ def test_another_publishers_key_is_refused(signed, tmp_path, monkeypatch) -> Non
         ("nowhere/messages/x", 404),
         (f"{NETWORK}/parents/x", 400),
         (f"{NETWORK}/quarantine/x", 400),
+        (f"{NETWORK}/address_balances/x", 400),
         (f"{NETWORK}/days/{DAY3}", 404),
         (f"{NETWORK}/days/yesterday", 400),
     ],
 )
 def test_what_cannot_be_proven_is_said(signed, path, status) -> None:
     assert signed.get(f"/api/proofs/v1/{path}").status_code == status
+
+
+def test_a_row_is_found_by_its_own_table(tmp_path, monkeypatch) -> None:
+    """Other tables look up ids of outputs too; none of them has this one."""
+    networks = {NETWORK: {"protocol": "stardust", "bech32_hrp": "smr", "path": str(tmp_path)}}
+    settings = Settings(lake={"warehouse": str(tmp_path / "lake")}, networks=networks)  # type: ignore[arg-type]
+    at_home(monkeypatch, tmp_path)
+    keys.create_key(NAME)
+    lake = OpenLake(settings)
+    attempt = lake.begin(NETWORK, DAY1, DAY1, "first")
+    stage_day(settings, attempt, DAY1, 1, 3)
+    row = {
+        "milestone_index": 1,
+        "ms_timestamp": datetime.combine(DAY1, time.min, UTC),
+        "idx": 0,
+        "output_id": f"{1:068x}",
+        "migrated_at": 1,
+        "final": 1,
+        "tail_transaction_hash": "00" * 49,
+        "address": "smr1q0qqqqq",
+        "amount": 1_000_000,
+        "date": DAY1,
+    }
+    put(settings, attempt, "receipts", [row])
+    lake.builds.publish(pass_audit(attempt))
+    sign(settings, lake)
+    with TestClient(create_app(settings)) as api:
+        proof = proof_of(api, f"{NETWORK}/receipts/{row['output_id']}")
+    assert check_proof(proof, public_key()).row == row
 
 
 def test_a_row_of_a_day_that_is_not_signed_yet_has_no_proof(signed) -> None:

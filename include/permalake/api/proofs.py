@@ -147,10 +147,10 @@ def _lake(request: Request, network: str) -> RequestLake:
 
 
 def _key_of(contract: Table) -> str:
-    columns = [name for name in contract.key if name != "date"]
-    if len(columns) != 1 or contract.commit == "side" or contract.column(columns[0]).type != "string":
+    keys = [contract.column(name) for name in contract.key]
+    if [key.type for key in keys] != ["string"] or contract.commit == "side":
         raise bad_request(f"rows of {contract.name} have no key of one column, or are not signed")
-    return columns[0]
+    return keys[0].name
 
 
 def _day_of(lake: RequestLake, contract: Table, column: str, key: str) -> date:

@@ -149,6 +149,7 @@ RECEIPTS = Table(
     key=("output_id",),
     sort=("milestone_index", "idx"),
     time_column="ms_timestamp",
+    lookups=("output_id",),
 )
 
 PROTOCOL_PARAMETERS = Table(
