@@ -9,7 +9,8 @@ from permalake.iota.codec.merkle_proof import merkle_proof_json
 from permalake.iota.codec.milestones import decode_milestone
 from permalake.iota.rest import ledger
 from permalake.iota.rest.cones import INCLUDED, ProvenCone, cone_of
-from permalake.iota.rest.page_facts import noun_of, protocol_of
+from permalake.iota.rest.messages import protocol_of
+from permalake.iota.rest.page_facts import noun_of
 from permalake.iota.rest.proofs import proven_path, threshold_at
 from permalake.web.problems import not_found
 from permalake.web.state import RequestLake

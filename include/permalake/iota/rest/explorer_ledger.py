@@ -13,7 +13,7 @@ from typing_extensions import TypedDict
 
 from permalake.iota.rest import ledger
 from permalake.iota.rest.core_v2 import milestone_by_id
-from permalake.iota.rest.holdings import since
+from permalake.iota.rest.holdings import OWNERS, since
 from permalake.iota.rest.paged_rows import paged_rows
 from permalake.iota.rest.parameters import MAX_INDEX, MilestoneId, StardustAddress, bech32_address
 from permalake.iota.rest.stardust_answers import MilestoneIndex, OutputId34
@@ -25,16 +25,14 @@ from permalake.web.problems import bad_request, documented, not_found
 from permalake.web.state import PublishedLake, RequestLake
 
 router = APIRouter(tags=["explorer"], responses=documented())
-# By kind of outputs: the column of whoever owns a created one.
-_OWNERS = {"basic": "address", "alias": "state_controller", "nft": "address", "foundry": "address"}
-_TABLES = (*(f"{kind}_outputs" for kind in _OWNERS), "consumed_outputs")
+_TABLES = (*OWNERS, "consumed_outputs")
 _POSITION = (Unsigned, Text, Unsigned)
 _UPDATES = " UNION ALL ".join(
     (
         *(
             f"SELECT {owner} AS address, output_id, 0 AS is_spent, milestone_index, ms_timestamp "  # noqa: S608
-            f"FROM {kind}_outputs"
-            for kind, owner in _OWNERS.items()
+            f"FROM {table}"
+            for table, owner in OWNERS.items()
         ),
         "SELECT address, output_id, 1, milestone_index, ms_timestamp FROM consumed_outputs "
         "WHERE kind <> 'treasury'",
@@ -235,8 +233,7 @@ def token_distribution(lake: PublishedLake, query: Annotated[LedgerQuery, Query(
 
 
 def _places(lake: RequestLake, table: str, owner: str) -> Iterable[int]:
-    column = _OWNERS.get(table.removesuffix("_outputs"), "address")
-    return lake.find(table, column, owner).milestones or ()
+    return lake.find(table, OWNERS.get(table, "address"), owner).milestones or ()
 
 
 def _position(row: ledger.Row) -> tuple[int, str, int]:

@@ -20,6 +20,7 @@ from permalake.iota.rest.core_v2 import milestone_by_id
 from permalake.iota.rest.day_facts import day_facts
 from permalake.iota.rest.known_networks import coin
 from permalake.iota.rest.list_pages import is_nft_name
+from permalake.iota.rest.messages import protocol_of
 from permalake.iota.rest.parameters import Index, bech32_address
 from permalake.iota.rest.token_facts import is_token
 from permalake.iota.rest.transaction_facts import is_transaction, transaction_facts
@@ -64,7 +65,7 @@ def search(request: Request, lake: PublishedLake, query: Annotated[_Search, Quer
         "network": lake.network,
         "query": text,
         "places": links,
-        "has_nfts": page_facts.protocol_of(lake) == "stardust",
+        "has_nfts": protocol_of(lake) == "stardust",
     }
     return page(request, lake.snapshot.publication, "search.html", content, _SITE)
 

@@ -10,6 +10,7 @@ from starlette.responses import Response
 from typing_extensions import TypedDict
 
 from permalake.iota.rest import core_v1, core_v2, ledger
+from permalake.iota.rest.chain_states import CHAINS
 from permalake.iota.rest.core_v2_answers import OutputWithMetadata
 from permalake.iota.rest.index_filters import Kind, OutputFilter, filter_of
 from permalake.iota.rest.index_pages import Listing, day_of, page_items, positions
@@ -33,11 +34,6 @@ from permalake.web.state import PublishedLake, RequestLake
 
 stardust = APIRouter(tags=["indexer"], responses=documented())
 chrysalis = APIRouter(tags=["indexer"], responses=documented())
-_CHAINS: dict[Kind, tuple[str, int]] = {
-    "alias": ("alias_id", 32),
-    "nft": ("nft_id", 32),
-    "foundry": ("foundry_id", 38),
-}
 _ALIAS, _NFT, _FOUNDRY = f"0x{'0' * 63}1", f"0x{'0' * 63}2", f"0x08{'0' * 63}10100000000"
 AliasId = Annotated[
     str, Path(description="Alias id, 32 bytes in hex.", examples=[_ALIAS], json_schema_extra=hex_schema(32))
@@ -180,7 +176,7 @@ def _page(ledger_index: int, size: int, items: list[str], cursor: str | None) ->
 
 
 def _newest(lake: RequestLake, kind: Kind, text: str, query: ChainQuery) -> Response:
-    column, size = _CHAINS[kind]
+    column, size = CHAINS[kind]
     chain_id = hex_id(text, f"{kind}Id", size)
     last, table = ledger.ledger_index(lake), OutputFilter(kind).table
     states = lake.rows(

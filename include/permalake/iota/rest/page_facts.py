@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from permalake.iota.codec.outputs import Protocol
 from permalake.iota.codec.reasons import described
 from permalake.iota.codec.to_json import block_json, milestone_payload_json, output_json
 from permalake.iota.rest import ledger
@@ -19,8 +18,9 @@ from permalake.iota.rest.content_words import (
     payload_type,
     tagged_data,
 )
-from permalake.iota.rest.holdings import holdings, since
+from permalake.iota.rest.holdings import OWNERS, holdings, since
 from permalake.iota.rest.known_networks import coin
+from permalake.iota.rest.messages import protocol_of
 from permalake.iota.rest.page_moves import history_of_holdings, ledger_effect
 from permalake.iota.rest.token_holdings import tokens_in, tokens_of
 from permalake.lake.serving import Scan
@@ -32,19 +32,8 @@ MOST = 200
 """Rows of a list on a page."""
 MOST_OWNED = 80
 """Outputs of an address on its page, each with its conditions."""
-_OWNERS = {
-    "basic_outputs": ("address",),
-    "nft_outputs": ("address",),
-    "alias_outputs": ("state_controller", "governor"),
-    "foundry_outputs": ("address",),
-    "legacy_outputs": ("address",),
-}
-"""Tables of outputs, and the columns that say whose they are."""
-
-
-def protocol_of(lake: RequestLake) -> Protocol:
-    """Return the network's protocol."""
-    return lake.settings.network(lake.network).protocol
+_OWNERS = (*OWNERS.items(), ("alias_outputs", "governor"))
+"""Tables of outputs, and columns that say whose they are."""
 
 
 def noun_of(lake: RequestLake) -> str:
@@ -188,17 +177,16 @@ def address_facts(lake: RequestLake, address: str) -> dict[str, Any]:
     """Return an address: its newest outputs of every kind, what of them is unspent, and its history."""
     last = ledger.ledger_index(lake)
     rows: list[ledger.Row] = []
-    for table, columns in _OWNERS.items():
-        for column in columns:
-            scan = lake.find(table, column, address)
-            if not scan.is_empty:
-                rows += lake.rows(
-                    f"SELECT output_id, '{table.removesuffix('_outputs')}' AS kind, amount, milestone_index, "  # noqa: S608
-                    f"ms_timestamp, data FROM {table} WHERE {column} = $address AND milestone_index <= $last "
-                    "ORDER BY milestone_index DESC, output_id DESC LIMIT $most",
-                    {"address": address, "last": last, "most": MOST_OWNED + 1},
-                    **{table: scan},
-                )
+    for table, owner in _OWNERS:
+        scan = lake.find(table, owner, address)
+        if not scan.is_empty:
+            rows += lake.rows(
+                f"SELECT output_id, '{table.removesuffix('_outputs')}' AS kind, amount, milestone_index, "  # noqa: S608
+                f"ms_timestamp, data FROM {table} WHERE {owner} = $address AND milestone_index <= $last "
+                "ORDER BY milestone_index DESC, output_id DESC LIMIT $most",
+                {"address": address, "last": last, "most": MOST_OWNED + 1},
+                **{table: scan},
+            )
     newest = sorted({row["output_id"]: row for row in rows}.values(), key=_place, reverse=True)
     shown = newest[:MOST_OWNED]
     spenders = ledger.spent(lake, [row["output_id"] for row in shown])

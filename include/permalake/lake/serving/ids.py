@@ -23,7 +23,6 @@ import hashlib
 import json
 import logging
 import os
-import shutil
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -241,8 +240,3 @@ def _crowd(segments: Sequence[Segment]) -> list[Segment]:
         if len(crowd) >= _FAN:
             return crowd
     return []
-
-
-def drop(folder: Path) -> None:
-    """Remove the index of a lake; the next server builds it again."""
-    shutil.rmtree(folder, ignore_errors=True)
