@@ -256,6 +256,8 @@ def test_sums_agree_across_routes(world) -> None:
     assert int(cards["total_messages"]) == sum(r["verified"] for r in world.rows["messages_daily"])
     last = world.get(f"{BASE}/last-txs")
     times = [r["timestamp"] for r in world.rows["message_publication"] if r["emitter_chain"] != 26]
+    week = world.get(f"{BASE}/last-txs?timeSpan=1w&sampleRate=1d")
+    assert week[0]["count"] == sum(one["count"] for one in last)
     assert sum(one["count"] for one in last) == sum(time.date() == LAST_DAY for time in times)
 
 

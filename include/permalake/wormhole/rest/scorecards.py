@@ -84,15 +84,9 @@ def last_transactions(rows: Rows, span: str, rate: str) -> list[MessagesOfTime]:
         {"start": end - timedelta(days), "end": end, "pyth": _PYTH},
         message_publication=Scan(last - timedelta(days - 1), last),
     )
-    counts = {_aware(row["time"]): row["messages"] for row in counted}
+    counts = {row["time"]: row["messages"] for row in counted}
     times = [end - step * number for number in range(1, timedelta(days) // step + 1)]
     return [{"time": utc_text(time), "count": counts.get(time, 0)} for time in times]
-
-
-def _aware(moment: datetime | date) -> datetime:
-    if not isinstance(moment, datetime):
-        return datetime.combine(moment, datetime.min.time(), UTC)
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def scorecards(rows: Rows) -> Scorecards:
