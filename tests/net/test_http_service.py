@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import subprocess
 import sys
@@ -142,6 +143,17 @@ def test_retry_after_keeps_every_thread_away(server, fault) -> None:
 )
 def test_retry_after_in_both_its_forms(value, seconds) -> None:
     assert retry_after(value, datetime(2025, 1, 1, tzinfo=UTC)) == seconds
+
+
+@pytest.mark.parametrize("fault", ["429", "429 0", "503 0"])
+def test_a_service_that_asks_for_no_pause_gets_the_usual_one(server, fault) -> None:
+    server.down = fault
+    service = Service("gold", server.url, 1000, None, RetryPolicy(attempts=4, back_off=0.1))
+    with service, pytest.raises(UnavailableError, match=f"HTTP {fault[:3]}"):
+        service.get(PATH, prices, PARAMS)
+    arrivals = [call[0] for call in server.calls]
+    gaps = [later - earlier for earlier, later in itertools.pairwise(arrivals)]
+    assert all(gap >= least for gap, least in zip(gaps, (0.05, 0.1, 0.2), strict=True))
 
 
 def test_a_service_that_asks_to_wait_too_long_is_not_waited_for(server) -> None:

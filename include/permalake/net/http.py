@@ -260,11 +260,12 @@ class Service:
         return isinstance(error, _TransientError) and (error.pause or 0) <= self._patience.longest_pause
 
     def _pause(self, state: tenacity.RetryCallState) -> float:
-        error = state.outcome.exception() if state.outcome else None
-        if isinstance(error, _TransientError) and error.pause is not None:
-            return 0.0  # every thread waits for it: the rate is on hold
         top: float = self._patience.back_off * 2 ** (state.attempt_number - 1)
-        return min(random.uniform(top / 2, top), self._patience.longest_pause)  # noqa: S311
+        own = min(random.uniform(top / 2, top), self._patience.longest_pause)  # noqa: S311
+        error = state.outcome.exception() if state.outcome else None
+        asked = (isinstance(error, _TransientError) and error.pause) or 0.0
+        # The rate is on hold for what the service asks for, so that every thread waits for it.
+        return 0.0 if asked >= own else own
 
     def _once(self, method: str, path: str, shape: Shape[T], calls: int, request: dict[str, Any]) -> T:
         status, headers, body = self._exchange(method, path, calls, request)

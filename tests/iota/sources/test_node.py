@@ -1,5 +1,6 @@
 """Days of a network built from a node that misbehaves, and what is said of a node that cannot give them."""
 
+from dataclasses import replace
 from datetime import date
 
 import pytest
@@ -8,6 +9,7 @@ from permalake import paths
 from permalake.config.networks import NetworkSettings
 from permalake.errors import ConfigError, PermalakeError
 from permalake.iota.sources.node import NodeSource
+from permalake.net.http import RetryPolicy
 from support.iota_days import DATA, differences, expected
 from support.node_server import NodeServer
 from support.source_builds import build_from, settings
@@ -150,10 +152,10 @@ def test_a_wrong_address_is_one_line_that_names_the_key(spark) -> None:
         NodeSource(spark, "main", elsewhere)
 
 
-def test_a_node_that_goes_down_is_one_line_and_the_rest_is_fetched_later(spark, monkeypatch) -> None:
-    monkeypatch.setattr("permalake.net.http.RetryPolicy.attempts", 2)
+def test_a_node_that_goes_down_is_one_line_and_the_rest_is_fetched_later(spark) -> None:
     with NodeServer(archive("stardust"), "stardust") as server:
         node = NodeSource(spark, "shaky", network(server))
+        node._address = replace(node._address, retry_policy=RetryPolicy(attempts=2, back_off=0.01))
         days = node.days(*dates(*SPANS["stardust"]))
         server.after = {"answers": 200, "fault": "503"}
         with pytest.raises(PermalakeError, match=r"networks\.shaky\.url: HTTP 503; what was fetched is kept"):
