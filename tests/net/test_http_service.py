@@ -179,6 +179,21 @@ def test_the_breaker_opens_and_then_answers_at_once(server) -> None:
         assert len(service.get(PATH, prices, PARAMS)) == 2
 
 
+def test_a_service_that_is_given_up_stays_so_whatever_is_on_its_way(server) -> None:
+    server.delay = 0.3
+    with Service("gold", server.url, 1000, None, HASTY) as service, ThreadPoolExecutor(1) as pool:
+        on_its_way = pool.submit(service.get, PATH, prices, PARAMS)
+        while not server.most_at_once:
+            time.sleep(0.01)
+        with pytest.raises(UnavailableError, match="gold: no such key"):
+            service.give_up("no such key")
+        assert len(on_its_way.result()) == 2
+        assert service.is_down
+        with pytest.raises(UnavailableError, match="gold: no such key"):
+            service.get(PATH, prices, PARAMS)
+    assert len(server.calls) == 1
+
+
 def test_an_error_of_the_request_is_no_failure_of_the_service(server) -> None:
     retry_policy = RetryPolicy(attempts=3, back_off=0.01, failures=2)
     with Service("gold", server.url, 1000, None, retry_policy) as service:

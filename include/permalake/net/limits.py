@@ -97,10 +97,13 @@ class Breaker:
         self._failures = 0
         self._closed_from = 0.0
         self._reason = ""
+        self._for_good = ""
 
     def refusal(self) -> str | None:
         """Return why no request may be sent now; None when one may."""
         with self._lock:
+            if self._for_good:
+                return self._for_good
             if self._failures < self._limit:
                 return None
             if self._clock() >= self._closed_from:
@@ -112,7 +115,8 @@ class Breaker:
     def is_open(self) -> bool:
         """Whether requests are refused now."""
         with self._lock:
-            return self._failures >= self._limit and self._clock() < self._closed_from
+            resting = self._failures >= self._limit and self._clock() < self._closed_from
+            return bool(self._for_good) or resting
 
     def succeeded(self) -> None:
         """Record that the service answered."""
@@ -128,8 +132,6 @@ class Breaker:
                 self._closed_from = self._clock() + self._rest
 
     def open(self, reason: str) -> None:
-        """Send no more requests: another one cannot succeed."""
+        """Send no more requests, whatever becomes of those on their way: another one cannot succeed."""
         with self._lock:
-            self._failures = self._limit
-            self._reason = reason
-            self._closed_from = float("inf")
+            self._for_good = reason
