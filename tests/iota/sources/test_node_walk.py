@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections import Counter
+from collections import Counter, defaultdict, deque
 from dataclasses import replace
 from itertools import pairwise
 from math import log2
@@ -17,7 +17,9 @@ import pytest
 
 from permalake.errors import PermalakeError
 from permalake.iota.codec.from_json import pack_json_block, pack_json_milestone, pack_json_output
+from permalake.iota.codec.milestones import decode_milestone
 from permalake.iota.cone.source_records import Record
+from permalake.iota.sources.node_answers import parents_of
 from permalake.iota.sources.node_api import NodeAddress
 from permalake.iota.sources.node_cache import STRETCH, NodeCache
 from permalake.iota.sources.node_fetch import land
@@ -30,6 +32,7 @@ DATA = places.DATA
 ARCHIVES = {protocol: DATA / "synthetic" / protocol / "archive" for protocol in ("stardust", "chrysalis")}
 SHORT = replace(HASTY, read=0.5)
 ONE_TRY = replace(HASTY, attempts=1)
+LOOK_BACK = 8
 
 
 def address(server, retry_policy=HASTY, concurrency=8):
@@ -196,6 +199,39 @@ def test_a_parent_that_is_gone_leaves_its_milestone_incomplete_until_it_is_there
         assert max((server.answered - before).values()) == 1
         assert not [p for p in server.answered - before if before[p] and "metadata" not in p]
     assert_complete(tmp_path, "stardust")
+
+
+def children_in_order(protocol):
+    """Milestones that refer to each block, in the order in which one request at a time walks the cones."""
+    blocks = {told(row["metadata"]["blockId"]): row for row in lines(protocol, "blocks")}
+    children = defaultdict(list)
+    queue = deque(
+        (parent, row["index"])
+        for row in lines(protocol, "milestones")
+        for parent in decode_milestone(told(row["rawPayload"]), protocol).parents
+    )
+    while queue:
+        block_id, child = queue.popleft()
+        children[block_id].append(child)
+        if block_id in blocks and len(children[block_id]) == 1:
+            row = blocks[block_id]
+            queue.extend((parent, row["milestone"]) for parent in parents_of(told(row["raw"]), protocol))
+    return children
+
+
+def test_a_block_that_is_gone_is_missed_by_the_earliest_cone_that_has_it(tmp_path) -> None:
+    with NodeServer(ARCHIVES["stardust"], "stardust") as server:
+        first, last = server.pruned + 1, server.confirmed
+        lost, earliest = next(
+            (block_id.hex(), min(asked))
+            for block_id, asked in children_in_order("stardust").items()
+            if block_id.hex() in server.blocks and asked[0] > min(asked) > first + LOOK_BACK
+        )
+        server.lost = {f"/api/core/v2/blocks/0x{lost}/metadata"}
+        one_at_a_time = address(server, concurrency=1)
+        (done,) = land(one_at_a_time, NodeCache(tmp_path), wanted(first, last), first + LOOK_BACK)
+        assert done.error is None
+        assert NodeCache(tmp_path).whole(first // STRETCH).last == earliest - 1
 
 
 def test_a_node_that_contradicts_itself_is_an_error_that_names_milestone_and_block(tmp_path) -> None:

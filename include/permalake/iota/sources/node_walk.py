@@ -85,7 +85,8 @@ class Walk:
         self._first, self._last = span
         self._held = _Held()
         self._before: set[bytes] = set()
-        self._asked: set[bytes] = set()
+        self._children: dict[bytes, int] = {}  # blocks that were asked for: the earliest that refers to each
+        self._absent: set[bytes] = set()
         self._carriers: dict[bytes, int] = {}  # Chrysalis: messages that carry the milestones
         self._open: dict[Future[Any], Callable[[Any], None]] = {}
         self._done: SimpleQueue[Future[Any]] = SimpleQueue()
@@ -216,10 +217,12 @@ class Walk:
         held = self._held
         if block_id in held.blocks or block_id in held.references or block_id in self._before:
             return
-        if block_id in self._asked:
-            return
-        self._asked.add(block_id)
-        self._ask(self._look, block_id, then=lambda answer: self._got_block(block_id, child, answer))
+        is_new = block_id not in self._children
+        self._children[block_id] = min(child, self._children.get(block_id, child))
+        if is_new:
+            self._ask(self._look, block_id, then=lambda answer: self._got_block(block_id, answer))
+        elif block_id in self._absent:
+            self._lack(block_id)
 
     def _look(self, block_id: bytes) -> tuple[BlockState, bytes | None] | None:
         state = self._api.state(block_id)
@@ -230,14 +233,21 @@ class Walk:
             return state, b""
         return state, self._present.get(block_id) or self._api.block(block_id)
 
-    def _got_block(self, block_id: bytes, child: int, block: tuple[BlockState, bytes | None] | None) -> None:
+    def _lack(self, block_id: bytes) -> None:
+        """Note that the node lacks a block, by the earliest milestone whose cone has it."""
+        child = self._children[block_id]
+        if child <= self._entry_end:
+            self._keep(_row(REFERENCE, 0, id=block_id))
+        else:
+            self._absent.add(block_id)
+            self._lacking.append(child)
+
+    def _got_block(self, block_id: bytes, block: tuple[BlockState, bytes | None] | None) -> None:
         state, raw = block or (None, None)
         if state is None or raw is None:
-            if child <= self._entry_end:
-                self._keep(_row(REFERENCE, 0, id=block_id))
-            else:
-                self._lacking.append(child)
+            self._lack(block_id)
             return
+        child = self._children[block_id]
         index = state.milestone
         if index is None or index > child:
             place = "no milestone" if index is None else f"milestone {index}"
