@@ -16,13 +16,16 @@ from permalake.net.http import RetryPolicy
 from permalake.pipeline.day_landing import DayLanding
 from permalake.wormhole.codec.native_addresses import base58
 from permalake.wormhole.contracts.tables import CHAIN_ANSWERS
+from permalake.wormhole.enrich import head_details
 from permalake.wormhole.enrich.chains import FOR_GOOD, Chains
 from permalake.wormhole.enrich.questions import TOO_NEW
 from permalake.wormhole.enrich.rpcs import opened
 from permalake.wormhole.reference import load_reference
 from permalake.wormhole.steps.answer_caches import answer_cache
 from permalake.wormhole.tables.chain_questions import SCHEMA
+from permalake.wormhole.tables.enriched_tables import ANSWERS, INPUTS
 from support.lakes import OpenLake
+from support.quotes import LOCAL
 from support.rpc_server import EvmChain, RefusalError, RpcServer, SolanaChain
 
 DAY, NEXT = dt.date(2024, 3, 18), dt.date(2024, 3, 19)
@@ -174,6 +177,25 @@ def test_facts_with_a_part_missing_are_asked_again_by_force(desk, world) -> None
         assert desk.ask(server, world, wrapped(7, NEXT), recheck=True) == {wrapped(7)[:3]: (ASSET, "SOL")}
         assert len(server.requests[2]) == requests
     assert {day for _, _, day in desk.kept()} == {FOR_GOOD, FOR_GOOD - dt.timedelta(days=1)}
+
+
+def test_the_live_head_has_the_answer_that_days_have(desk, world) -> None:
+    world[2].tokens = {ASSET: (None, "Wrapped SOL (Wormhole)", 9), ALICE: ("A", "Alice", 8)}
+    tokens = [(2, "token", "00" * 12 + address[2:], DAY, None, 0) for address in (ASSET, ALICE)]
+    with RpcServer(world) as server:
+        assert desk.ask(server, [2], *tokens)[tokens[0][:3]] == (ASSET, None)
+        world[2].tokens[ASSET] = ("SOL", "Wrapped SOL (Wormhole)", 9)
+        of_days = desk.ask(server, [2], *tokens, recheck=True)
+    assert of_days == {tokens[0][:3]: (ASSET, "SOL"), tokens[1][:3]: (ALICE, "A")}
+    stored = desk.cache.read(dt.date.min, dt.date.max).to_table()
+    answers = LOCAL.results(
+        {ANSWERS: head_details._ANSWERS}, {ANSWERS: INPUTS[ANSWERS]}, {CHAIN_ANSWERS.name: stored}
+    )
+    of_head = {
+        (row["chain"], row["question"], row["subject"]): (row["address"], row["symbol"])
+        for row in answers[ANSWERS].to_pylist()
+    }
+    assert of_head == of_days
 
 
 def test_what_no_finalized_block_proves_is_kept_for_its_day_only(desk, world, monkeypatch) -> None:

@@ -36,6 +36,7 @@ from permalake.wormhole.enrich.questions import (
 )
 from permalake.wormhole.tables.chain_questions import (
     NATIVE,
+    NEWEST_FIRST,
     OWNER,
     QUESTION,
     QUESTIONS,
@@ -267,7 +268,7 @@ WITH stored AS (
     SELECT stored.* FROM stored SEMI JOIN {QUESTIONS} AS asked ON {same("stored", "asked", *QUESTION)}
     QUALIFY row_number() OVER (
         PARTITION BY chain, question, subject, CASE WHEN question = '{SENDER}' THEN date END
-        ORDER BY asked_at DESC, date
+        ORDER BY {NEWEST_FIRST}
     ) = 1
 )
 SELECT * FROM newest UNION ALL SELECT * FROM stored WHERE question = '{REPORTED}'

@@ -34,7 +34,7 @@ from permalake.wormhole.enrich.token_values import price_sources, token_values
 from permalake.wormhole.reference import load_reference
 from permalake.wormhole.tables import amount_queries, moved_tokens
 from permalake.wormhole.tables import enriched_tables as made
-from permalake.wormhole.tables.chain_questions import NATIVE
+from permalake.wormhole.tables.chain_questions import NATIVE, NEWEST_FIRST
 from permalake.wormhole.tables.chain_questions import TOKEN as TOKEN_QUESTION
 from permalake.wormhole.tables.token_metadata import ATTESTED
 
@@ -49,7 +49,7 @@ _NO_APPLICATIONS = pa.schema(
 ).empty_table()
 _ANSWERS = f"""
 SELECT * FROM {CHAIN_ANSWERS.name} WHERE told = 1 AND question IN ('{TOKEN_QUESTION}', '{NATIVE}')
-QUALIFY row_number() OVER (PARTITION BY chain, question, subject ORDER BY date DESC, asked_at DESC) = 1
+QUALIFY row_number() OVER (PARTITION BY chain, question, subject ORDER BY {NEWEST_FIRST}) = 1
 """
 Locations = Callable[[], Mapping[str, str]]
 T = TypeVar("T")

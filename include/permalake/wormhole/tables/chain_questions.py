@@ -20,6 +20,8 @@ ASKED = {
 }
 """Questions that the RPC of a chain can answer, by the chain's family."""
 QUESTION = ("chain", "question", "subject")
+NEWEST_FIRST = "asked_at DESC, date"
+"""The order of stored answers to a question: the first counts. Corrected facts have earlier dates."""
 QUESTIONS, WITH_DECIMALS = "questions", "tokens_with_decimals"
 SCHEMA = pa.schema(
     [
