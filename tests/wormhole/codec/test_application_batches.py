@@ -9,15 +9,29 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from permalake.wormhole.codec.applications.batches import application_struct_types, decode_applications
+from permalake.wormhole.codec.applications.batches import decode_applications
 from permalake.wormhole.codec.applications.decode import decode_application
 from permalake.wormhole.codec.applications.transfers import transfer_of
 from permalake.wormhole.codec.bridge_payloads import bridge_kinds, decode_payloads
 from permalake.wormhole.codec.encode_vaa import encode_body, encode_vaa
 from permalake.wormhole.codec.vaa import decode_vaas
+from permalake.wormhole.contracts.application_tables import (
+    APPLICATION_MESSAGES,
+    APPLICATION_TRANSFERS,
+    RELAYER_DELIVERIES,
+)
 from permalake.wormhole.reference import load_reference
 from support.application_payloads import made_messages
 from support.vaa_data import NETWORKS, raw_vaas, reference_directory
+
+TYPES = {
+    name: pa.struct([field for field in table.arrow if field.name not in {"row_key", "date"}])
+    for name, table in (
+        ("application", APPLICATION_MESSAGES),
+        ("moved", APPLICATION_TRANSFERS),
+        ("delivery", RELAYER_DELIVERIES),
+    )
+}
 
 
 def columns(raw, reference, select=None):
@@ -25,7 +39,7 @@ def columns(raw, reference, select=None):
     chosen = vaas.has_body if select is None else select
     payloads = decode_payloads(vaas, bridge_kinds(vaas, reference.bridges), select=chosen)
     found = decode_applications(vaas, payloads, reference.contracts(), chosen)
-    assert {name: column.type for name, column in found.items()} == dict(application_struct_types())
+    assert {name: column.type for name, column in found.items()} == TYPES
     return vaas, {name: column.to_pylist() for name, column in found.items()}
 
 

@@ -7,7 +7,7 @@ tells a bridge: payloads of many other contracts begin with 01 or 03, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -97,12 +97,6 @@ class Payloads:
         """Return struct columns parallel to the VAAs, null where a VAA has no such payload."""
         batches = {"transfer": self.transfers, "meta": self.metas, "nft": self.nfts}
         return {name: scatter(batch, rows) for name, batch in batches.items()}
-
-
-def payload_struct_types() -> Mapping[str, pa.StructType]:
-    """Return the types of :meth:`Payloads.structs`."""
-    tables = {"transfer": TOKEN_TRANSFER_PAYLOAD, "meta": ASSET_META_PAYLOAD, "nft": NFT_TRANSFER_PAYLOAD}
-    return {name: pa.struct(_fields(table)) for name, table in tables.items()}
 
 
 def chain_keys(chains: NDArray[np.uint16], addresses: U8) -> pa.FixedSizeBinaryArray:

@@ -37,11 +37,6 @@ from permalake.wormhole.contracts.application_tables import (
     RELAYER_DELIVERIES,
 )
 
-_TABLES = {
-    "application": APPLICATION_MESSAGES,
-    "moved": APPLICATION_TRANSFERS,
-    "delivery": RELAYER_DELIVERIES,
-}
 _BRIDGE_LAYOUTS = ("token_bridge", "nft_bridge")
 _WITH_PAYLOAD = 3
 # Where a transfer's payload has its receiver (32 bytes, then 2 bytes of its chain).
@@ -53,11 +48,6 @@ Kind = tuple[str, str | None, str, str | None, int]
 _KIND_NAMES = ("app_id", "carrier_app_id", "kind", "layout", "is_listed")
 _UNKNOWN: Kind = (UNKNOWN, None, "unknown", None, 0)
 _GOVERNANCE: Kind = (UNKNOWN, None, "governance", None, 0)
-
-
-def application_struct_types() -> Mapping[str, pa.StructType]:
-    """Return the types of :func:`decode_applications`."""
-    return {name: pa.struct(_fields(table)) for name, table in _TABLES.items()}
 
 
 def decode_applications(
