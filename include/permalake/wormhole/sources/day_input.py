@@ -27,6 +27,7 @@ from permalake.wormhole.sources import (
 from permalake.wormhole.sources.guardian import Gap
 from permalake.wormhole.sources.published_vaas import LANDED, NOTE, PublishedVaas
 from permalake.wormhole.sources.wormhole_source import Days
+from permalake.wormhole.tables.documents import signature_count
 from permalake.wormhole.tables.late_documents import late_days
 from permalake.wormhole.tables.sequence_gaps import gaps
 
@@ -171,8 +172,8 @@ class WormholeInput:
 
 
 def _signers(quorum: DataFrame) -> Iterator[tuple[date, dict[str, int]]]:
-    """Yield the messages of each day with the number of their signatures, which byte 5 of a VAA holds."""
-    count = F.conv(F.hex(F.substring("signed_vaa", 6, 1)), 16, 10).cast("int").alias("count")
+    """Yield the messages of each day with the number of their signatures."""
+    count = signature_count(F.col("signed_vaa")).alias("count")
     rows = quorum.select("date", "row_key", count).orderBy("date", "row_key").toLocalIterator()
     for day, of_day in groupby(rows, key=lambda row: row["date"]):
         yield day, {_identity(row["row_key"]): row["count"] for row in of_day}

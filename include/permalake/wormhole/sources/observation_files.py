@@ -17,6 +17,7 @@ from permalake.contracts.quarantine import RAW_LIMIT
 from permalake.errors import ConfigError
 from permalake.pipeline.line_files import LineRange, files_below, refuse_damaged
 from permalake.pipeline.line_tasks import document_lines, documents_in
+from permalake.wormhole.sources.operation_documents import row_key
 
 NAME = "observations"
 FIELDS = ("emitterChain", "emitterAddr", "sequence", "guardianAddr", "signature", "indexedAt")
@@ -56,10 +57,9 @@ def of_lines(lines: DataFrame, source: str) -> DataFrame:
     Columns: row_key, guardian [20 bytes hex], signature [bytes], observed_at, source, origin, raw.
     """
     documents = documents_in(lines, ", ".join(f"{name} string" for name in FIELDS))
-    sequence = F.when(F.length("sequence") < 16, F.lpad("sequence", 16, "0")).otherwise(F.col("sequence"))
     named = documents.where("emitterChain IS NOT NULL AND emitterAddr IS NOT NULL AND sequence IS NOT NULL")
     return named.select(
-        F.concat_ws(":", "emitterChain", F.lower("emitterAddr"), sequence).alias("row_key"),
+        row_key(F.col("emitterChain"), F.col("emitterAddr"), F.col("sequence")).alias("row_key"),
         F.regexp_replace(F.lower("guardianAddr"), "^0x", "").alias("guardian"),
         F.try_to_binary(F.col("signature"), F.lit("base64")).alias("signature"),
         F.try_to_timestamp(F.col("indexedAt")).alias("observed_at"),

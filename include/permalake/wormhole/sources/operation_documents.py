@@ -65,5 +65,10 @@ def row_key_of(identity: Column) -> Column:
     """``chain/emitter/sequence`` as the key of the tables; null where it is no such thing."""
     parts = F.regexp_extract(identity, r"^([0-9]{1,5})/([0-9a-fA-F]{64})/([0-9]{1,20})$", 0)
     chain, emitter, sequence = (F.split_part(identity, F.lit("/"), F.lit(part)) for part in (1, 2, 3))
+    return F.when(parts != "", row_key(chain, emitter, sequence))
+
+
+def row_key(chain: Column, emitter: Column, sequence: Column) -> Column:
+    """Return the parts of a message's identity, as text, as the key of the tables."""
     padded = F.when(F.length(sequence) < 16, F.lpad(sequence, 16, "0")).otherwise(sequence)
-    return F.when(parts != "", F.concat_ws(":", chain, F.lower(emitter), padded))
+    return F.concat_ws(":", chain, F.lower(emitter), padded)

@@ -101,16 +101,13 @@ def whole_messages(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 def body_of(raw: Column) -> Column:
     """Return the body of a readable VAA."""
-    return F.substring(raw, _body_offset() + 1, F.length(raw))
+    begin = F.lit(_HEADER + 1) + F.lit(_SIGNATURE) * signature_count(raw)
+    return F.substring(raw, begin, F.length(raw))
 
 
-def _body_offset() -> Column:
-    return F.lit(_HEADER) + F.lit(_SIGNATURE) * _number(F.lit(5), 1).cast("int")
-
-
-def _number(offset: Column, size: int) -> Column:
-    """Big-endian unsigned number of ``size`` bytes at 0-based ``offset`` of ``raw``, as decimal text."""
-    return F.conv(F.hex(F.substring(F.col("raw"), offset + 1, F.lit(size))), 16, 10)
+def signature_count(raw: Column) -> Column:
+    """Return the number of signatures of a readable VAA."""
+    return F.conv(F.hex(F.substring(raw, _HEADER, 1)), 16, 10).cast("int")
 
 
 def identified(frame: DataFrame) -> DataFrame:

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from permalake.contracts.quarantine import RAW_LIMIT
 from permalake.wormhole.tables.copies import GENESIS
-from permalake.wormhole.tables.documents import body_of, dated, identified
+from permalake.wormhole.tables.documents import body_of, dated, identified, signature_count
 
 _MANY_DAYS = 1000
 
@@ -62,10 +62,9 @@ def _head() -> Column:
 def _weight(raw: Column) -> list[Column]:
     """Body and number of signatures of readable bytes."""
     readable = F.col("identity").isNotNull()
-    body = F.when(readable, body_of(raw)).alias("body")
     return [
-        body,
-        F.when(readable, F.conv(F.hex(F.substring(raw, 6, 1)), 16, 10).cast("int")).alias("signatures"),
+        F.when(readable, body_of(raw)).alias("body"),
+        F.when(readable, signature_count(raw)).alias("signatures"),
     ]
 
 

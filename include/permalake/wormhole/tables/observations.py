@@ -19,6 +19,7 @@ from permalake.contracts.reason_codes import MessageReason
 from permalake.wormhole.codec.guardians import GuardianSets, recover_addresses
 from permalake.wormhole.contracts.tables import OBSERVATIONS
 from permalake.wormhole.tables.copies import GENESIS
+from permalake.wormhole.tables.documents import signature_count
 from permalake.wormhole.tables.verified_vaas import REFUSED
 
 _SIGNATURE, _DIGEST = 65, 32
@@ -48,9 +49,8 @@ def of_messages(observed: DataFrame, publications: DataFrame, quorum: DataFrame)
 
 def _signers() -> Column:
     """Return the indices of the guardians that signed a VAA, a byte each."""
-    count = F.conv(F.hex(F.substring("signed_vaa", 6, 1)), 16, 10).cast("int")
     indices = F.transform(
-        F.sequence(F.lit(0), count - 1),
+        F.sequence(F.lit(0), signature_count(F.col("signed_vaa")) - 1),
         lambda at: F.hex(F.substring(F.col("signed_vaa"), F.lit(7) + at * _SIGNED, F.lit(1))),
     )
     return F.unhex(F.array_join(indices, "")).alias("signers")
