@@ -43,6 +43,14 @@ class InclusionState(IntEnum):
     NO_TRANSACTION = 2
 
 
+INCLUSION_STATES = {
+    "conflicting": InclusionState.CONFLICTING,
+    "included": InclusionState.INCLUDED,
+    "noTransaction": InclusionState.NO_TRANSACTION,
+}
+"""By what a node's REST API calls them."""
+
+
 RECORD = t.StructType(
     [
         t.StructField("kind", t.ByteType(), False),

@@ -18,7 +18,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from permalake.arrays.cursor import U8
 from permalake.arrays.hexa import from_hex
 from permalake.arrays.slices import slices
-from permalake.iota.cone.source_records import RECORD, InclusionState, Record
+from permalake.iota.cone.source_records import INCLUSION_STATES, RECORD, Record
 
 _ARROW = to_arrow_schema(RECORD)
 _LARGEST = 2**31 - 1
@@ -59,13 +59,8 @@ _LINES = {
         [("index", pa.int64()), ("createdOutputs", _TEXTS), ("consumedOutputs", _TEXTS)]
     ),
 }
-_STATES = {
-    "conflicting": InclusionState.CONFLICTING,
-    "included": InclusionState.INCLUDED,
-    "noTransaction": InclusionState.NO_TRANSACTION,
-}
-_STATE_NAMES = pa.array(list(_STATES), pa.large_string())
-_STATE_CODES = pa.array([int(code) for code in _STATES.values()], pa.int8())
+_STATE_NAMES = pa.array(list(INCLUSION_STATES), pa.large_string())
+_STATE_CODES = pa.array([int(code) for code in INCLUSION_STATES.values()], pa.int8())
 
 
 _OPENS, _CLOSES, _END = b"{}\n"

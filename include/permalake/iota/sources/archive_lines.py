@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 from permalake.contracts.quarantine import RAW_LIMIT, whole_in_words
 from permalake.iota.codec.milestones import CHRYSALIS_MILESTONE, STARDUST_MILESTONE
-from permalake.iota.cone.source_records import InclusionState, Record
+from permalake.iota.cone.source_records import INCLUSION_STATES, Record
 from permalake.pipeline.line_files import Damage
 
 Row = dict[str, Any]
@@ -34,11 +34,6 @@ _OWN_INDEX = re.compile(rb'"(?:milestone|milestone_index|index)"\s*:\s*([0-9]{1,
 _MAX_INDEX = 2**31 - 1
 # Columns of the lake hold signed numbers.
 _MAX_TIME = 2**63 - 1
-_STATES = {
-    "conflicting": InclusionState.CONFLICTING,
-    "included": InclusionState.INCLUDED,
-    "noTransaction": InclusionState.NO_TRANSACTION,
-}
 
 
 def load_json(line: bytes) -> Any:
@@ -116,7 +111,7 @@ def _block(document: Any) -> Row:
         "milestone": index_of(document["milestone"]),
         "id": _optional_hex(metadata.get("blockId") or metadata.get("messageId")),
         "raw": _hex(document["raw"]),
-        "state": _STATES.get(metadata.get("ledgerInclusionState") or ""),
+        "state": INCLUSION_STATES.get(metadata.get("ledgerInclusionState") or ""),
         "conflict": _optional(metadata.get("conflictReason"), 2**15 - 1),
         "number": _optional(metadata.get("whiteFlagIndex"), _MAX_INDEX),
     }

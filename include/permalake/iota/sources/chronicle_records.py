@@ -21,7 +21,7 @@ from permalake.iota.codec import chronicle_json as dialect
 from permalake.iota.codec.faults import DecodeError
 from permalake.iota.codec.milestones import decode_milestone
 from permalake.iota.codec.receipts import Receipt
-from permalake.iota.cone.source_records import RECORD, InclusionState, Record
+from permalake.iota.cone.source_records import INCLUSION_STATES, RECORD, InclusionState, Record
 from permalake.iota.sources.archive_lines import UNREADABLE, Row, index_of, load_json, malformed_row, row
 from permalake.pipeline.line_files import Damage
 
@@ -30,11 +30,7 @@ _U64 = 2**64
 _OUTPUT_KINDS = ("SignatureLockedSingle", "SignatureLockedDustAllowance")
 _MAX_TIME = 2**63 - 1
 _HEX = frozenset("0123456789abcdefABCDEF")
-_STATES = {
-    "conflicting": InclusionState.CONFLICTING,
-    "included": InclusionState.INCLUDED,
-    "notransaction": InclusionState.NO_TRANSACTION,
-}
+_STATES = {name.lower(): state for name, state in INCLUSION_STATES.items()}
 
 # Records with what they did to the ledger: outputs that a transaction consumed and created, or a receipt
 # created.

@@ -18,19 +18,13 @@ from permalake.iota.codec.decode_outputs import decode_outputs
 from permalake.iota.codec.faults import DecodeError
 from permalake.iota.codec.milestones import Milestone, decode_milestone
 from permalake.iota.codec.outputs import Protocol
-from permalake.iota.cone.source_records import InclusionState
+from permalake.iota.cone.source_records import INCLUSION_STATES, InclusionState
 from permalake.iota.sources.archive_lines import UNREADABLE
 
 T = TypeVar("T")
 U = TypeVar("U")
 Changes = tuple[list[bytes], list[bytes]]
 """Ids of the outputs that a milestone created, and of those that it consumed."""
-
-_STATES = {
-    "conflicting": InclusionState.CONFLICTING,
-    "included": InclusionState.INCLUDED,
-    "noTransaction": InclusionState.NO_TRANSACTION,
-}
 
 
 class MilestonePosition(TypedDict):
@@ -239,7 +233,7 @@ def state_of(answer: MetadataV2) -> BlockState:
     state = answer.get("ledgerInclusionState")
     return BlockState(
         u32(milestone) if milestone else None,
-        _STATES[state] if state is not None else None,
+        INCLUSION_STATES[state] if state is not None else None,
         u32(answer.get("conflictReason") or 0) & 0xFF,
         u32(number) if number is not None else None,
     )
