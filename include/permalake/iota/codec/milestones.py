@@ -22,6 +22,9 @@ MAX_METADATA = 8192
 # Type, public key, signature.
 SIGNATURE_WIDTH = 1 + 32 + 64
 CHRYSALIS_MILESTONE, CHRYSALIS_RECEIPT, STARDUST_MILESTONE = 1, 3, 7
+_TIME_WIDTH = {CHRYSALIS_MILESTONE: 8, STARDUST_MILESTONE: 4}
+# Columns of the lake hold signed numbers.
+_LATEST = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,12 @@ class Milestone:
     protocol_parameters: ProtocolParameters | None
     next_pow_score: int
     next_pow_score_index: int
+
+
+def payload_time(payload: bytes) -> int | None:
+    """Return the time (unix s) in a milestone's payload with its u32 type; None if it is of no known type."""
+    width = _TIME_WIDTH.get(int.from_bytes(payload[:4], "little"))
+    return None if width is None else min(int.from_bytes(payload[8 : 8 + width], "little"), _LATEST)
 
 
 def decode_milestone(payload: bytes, protocol: Protocol) -> Milestone:

@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import Any, NoReturn
 
 from permalake.contracts.quarantine import RAW_LIMIT, whole_in_words
-from permalake.iota.codec.milestones import CHRYSALIS_MILESTONE, STARDUST_MILESTONE
+from permalake.iota.codec.milestones import payload_time
 from permalake.iota.cone.source_records import INCLUSION_STATES, Record
 from permalake.pipeline.line_files import Damage
 
@@ -32,8 +32,6 @@ UNREADABLE = (
 
 _OWN_INDEX = re.compile(rb'"(?:milestone|milestone_index|index)"\s*:\s*([0-9]{1,10})\b')
 _MAX_INDEX = 2**31 - 1
-# Columns of the lake hold signed numbers.
-_MAX_TIME = 2**63 - 1
 
 
 def load_json(line: bytes) -> Any:
@@ -65,15 +63,14 @@ def archive_rows(lines: Iterable[bytes | Damage], kind: Record, fallback: int) -
 def milestone_time(line: bytes) -> tuple[int, int] | None:
     """Return (milestone index, time [unix s]) of a milestones line; None when it does not have both.
 
-    The index is the line's own; the time is the payload's: u32 on Stardust, u64 on Chrysalis.
+    The index is the line's own; the time is the payload's.
     """
     try:
         document = load_json(line)
-        index, payload = document["index"], _hex(document["rawPayload"])
-        width = _TIME_WIDTH[int.from_bytes(payload[:4], "little")]
-        if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < 2**32:
+        index, time = document["index"], payload_time(_hex(document["rawPayload"]))
+        if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < 2**32 or time is None:
             return None
-        return index, min(int.from_bytes(payload[8 : 8 + width].ljust(width, b"\0"), "little"), _MAX_TIME)
+        return index, time
     except UNREADABLE:
         return None
 
@@ -140,7 +137,6 @@ _SHAPES: dict[Record, Callable[[Any], Row]] = {
     Record.CONSUMED: _consumed,
     Record.CHANGES: _changes,
 }
-_TIME_WIDTH = {CHRYSALIS_MILESTONE: 8, STARDUST_MILESTONE: 4}
 
 
 def index_of(value: Any) -> int:

@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from permalake.iota.codec.milestones import payload_time
 from permalake.iota.cone.source_records import RECORD, Record
 
 STRETCH = 32
@@ -104,7 +105,7 @@ class NodeCache:
     def time_of(self, milestone: int) -> int | None:
         """Time of a landed milestone (unix s)."""
         raw = self._payloads(milestone // STRETCH).get(milestone) if self.holds(milestone) else None
-        return int.from_bytes(raw[8:12], "little") if raw else None
+        return payload_time(raw) if raw else None
 
     def _payloads(self, stretch: int) -> dict[int, bytes]:
         payloads: dict[int, bytes] = {}

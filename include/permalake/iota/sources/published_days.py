@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 
 from permalake.contracts import Table
 from permalake.contracts.steps import MIRRORED
-from permalake.iota.codec.milestones import CHRYSALIS_MILESTONE
+from permalake.iota.codec.milestones import payload_time
 from permalake.iota.cone.packs import AS_RECORDS, Packing, in_packs
 from permalake.iota.cone.source_records import LOOK_BACK, RECORD, MilestoneDay, Record
 from permalake.iota.contracts import IOTA_TABLES
@@ -29,8 +29,6 @@ from permalake.transparency.landed import LandedDay, LandedDays
 
 _TABLES = [IOTA_TABLES[name] for name in ("milestones", "messages", "consumed_outputs")]
 _CONTEXT = [IOTA_TABLES[name] for name in ("milestones", "messages")]
-# Time of a milestone in its payload: u64 on Chrysalis, u32 on Stardust, behind type and index.
-_TIME_AT, _CHRYSALIS_WIDTH, _STARDUST_WIDTH = 8, 8, 4
 
 
 class PublishedDays:
@@ -112,14 +110,8 @@ def _times(days: Sequence[LandedDay]) -> tuple[np.ndarray, np.ndarray]:
     if not rows:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     table = pa.concat_tables(rows)
-    times = [_time(payload) for payload in table["payload"].to_pylist()]
+    times = [payload_time(payload) or 0 for payload in table["payload"].to_pylist()]
     return table["milestone_index"].to_numpy().astype(np.int64), np.array(times, np.int64)
-
-
-def _time(payload: bytes) -> int:
-    is_chrysalis = int.from_bytes(payload[:4], "little") == CHRYSALIS_MILESTONE
-    width = _CHRYSALIS_WIDTH if is_chrysalis else _STARDUST_WIDTH
-    return min(int.from_bytes(payload[_TIME_AT : _TIME_AT + width].ljust(width, b"\0"), "little"), 2**63 - 1)
 
 
 def _read(day: LandedDay, table: str, columns: list[str]) -> pa.Table:
