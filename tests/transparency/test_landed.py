@@ -215,6 +215,8 @@ def test_days_that_were_signed_anew_are_told(older, newer, tmp_path) -> None:
         lambda manifest: manifest.pop("tables"),
         lambda manifest: manifest.update(publication="1"),
         lambda manifest: manifest["raw"].update(other=""),
+        lambda manifest: manifest["verified"].update(coordinator={"threshold": 2, "keys": [7]}),
+        lambda manifest: manifest["verified"].update(guardian_sets={"4": {"quorum": 13}}),
         lambda _: b"[]",
         lambda _: b"[" * 100_000,
         lambda _: b"\xff",

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import duckdb
 import pyarrow as pa
 import pyarrow.dataset as ds
+from pydantic import TypeAdapter, ValidationError
 
 from permalake.contracts import Table
 from permalake.errors import PermalakeError
@@ -33,7 +34,7 @@ DATA = re.compile(
     r"data/(?P<network>[a-z0-9_-]+)/(?P<table>[a-z0-9_]+)/(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2})-[0-9a-f]{16}\.parquet"
 )
 """Paths of data files: see :func:`data_path`."""
-_DIGEST = re.compile(r"[0-9a-f]{64}")
+_MANIFEST = TypeAdapter(Manifest)
 SignedFiles = Mapping[tuple[str, str], Mapping[str, int] | None]
 """Path and number of rows of the files of each network and day in a log; None: they are not known."""
 
@@ -189,29 +190,13 @@ def read_manifest(copy: Copy, entry: Entry) -> Manifest:
     return manifest
 
 
-def _is_whole(manifest: Any) -> bool:
-    """Return whether a manifest says what has to be said; digests become names of files."""
-    return (
-        isinstance(manifest, dict)
-        and {"network", "date"} <= manifest.keys()
-        and isinstance(manifest.get("publication"), int)
-        and isinstance(manifest.get("verified"), dict)
-        and isinstance(tables := manifest.get("tables"), dict)
-        and all(_is_table(said) for said in tables.values())
-        and isinstance(raw := manifest.get("raw"), dict)
-        and raw.keys() <= tables.keys()
-    )
-
-
-def _is_table(said: Any) -> bool:
-    return (
-        isinstance(said, dict)
-        and isinstance(digest := said.get("digest"), str)
-        and _DIGEST.fullmatch(digest) is not None
-        and isinstance(said.get("rows"), int)
-        and isinstance(said.get("kind"), str)
-        and {"columns", "order"} <= said.keys()
-    )
+def _is_whole(document: Any) -> bool:
+    """Return whether a document has the form of a manifest, whatever it has besides."""
+    try:
+        manifest = _MANIFEST.validate_python(document, strict=True)
+    except ValidationError:
+        return False
+    return manifest["raw"].keys() <= manifest["tables"].keys()
 
 
 def sha256_of(file: Path) -> str:

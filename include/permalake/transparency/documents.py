@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal, NotRequired, TypedDict
+from typing import Annotated, Literal, NotRequired
+
+from pydantic import StringConstraints
+from typing_extensions import TypedDict
+
+Sha256 = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
+"""In hex, as it becomes part of a file's name."""
 
 
 class DigestParts(TypedDict):
@@ -18,7 +24,7 @@ class DigestParts(TypedDict):
 class SignedDigest(DigestParts):
     """The digest of a day's rows of a table, with its parts."""
 
-    digest: str
+    digest: Sha256
 
 
 class SignedTable(SignedDigest):
