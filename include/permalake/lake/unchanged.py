@@ -36,13 +36,18 @@ def is_unchanged(connection: Connection, network: str, start: date, end: date, f
 
 
 def not_built(database: Database, network: str, start: date, end: date) -> list[date]:
-    """Return the days of start..end that were never published, or failed when they were built last."""
+    """Return the days of start..end that were never published, or failed when they were built last.
+
+    A day without rows counts as published only beside others: where no day has rows, all are returned.
+    """
     here = _within(network, start, end)
     is_published = days.c.published_at.is_not(None)
     with database.read() as connection:
         failed = set(connection.execute(select(days.c.date).where(here, _FAILED)).scalars())
         published = set(connection.execute(select(days.c.date).where(here, is_published)).scalars())
         latest_first = _latest_first(connection, network, start, end)
+    if not published:
+        return dates(start, end)
     left = set(dates(start, end)) - failed - published
     for row in latest_first:  # days without rows have no state of their own
         failed |= left & set(map(date.fromisoformat, json.loads(row.withheld or "{}")))
