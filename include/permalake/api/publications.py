@@ -128,8 +128,8 @@ def _publications(
         if asked.network is not None:
             query = query.where(publications.c.network == asked.network)
         rows = connection.execute(query.order_by(publications.c.id).limit(limit)).mappings().all()
-        told = ready(connection, rows)
-        if len(told) < len(rows):
-            last = rows[len(told)]["id"] - 1
-        tables = tables_of(connection, told)
-    return described(request.app.state.settings, told, tables), last
+        listed = ready(connection, rows)
+        if len(listed) < len(rows):
+            last = rows[len(listed)]["id"] - 1
+        tables = tables_of(connection, listed)
+    return described(request.app.state.settings, listed, tables), last

@@ -261,11 +261,11 @@ class Service:
 
     def _pause(self, state: tenacity.RetryCallState) -> float:
         top: float = self._patience.back_off * 2 ** (state.attempt_number - 1)
-        own = min(random.uniform(top / 2, top), self._patience.longest_pause)  # noqa: S311
+        back_off = min(random.uniform(top / 2, top), self._patience.longest_pause)  # noqa: S311
         error = state.outcome.exception() if state.outcome else None
         asked = (isinstance(error, _TransientError) and error.pause) or 0.0
         # The rate is on hold for what the service asks for, so that every thread waits for it.
-        return 0.0 if asked >= own else own
+        return 0.0 if asked >= back_off else back_off
 
     def _once(self, method: str, path: str, shape: Shape[T], calls: int, request: dict[str, Any]) -> T:
         status, headers, body = self._exchange(method, path, calls, request)

@@ -67,8 +67,8 @@ def _waiting(settings: Settings, database: Database, network: str, run_id: str) 
     )
     with database.read() as connection:
         lake_id = catalog_id(connection)
-        found = connection.execute(query.order_by(publications.c.id).limit(_MOST)).mappings().all()
-        rows = ready(connection, found, run_id)
+        waiting = connection.execute(query.order_by(publications.c.id).limit(_MOST)).mappings().all()
+        rows = ready(connection, waiting, run_id)
         tables = tables_of(connection, rows)
     if lake_id is None:
         raise PermalakeError("the catalog holds no lake id")

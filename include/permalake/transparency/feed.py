@@ -34,8 +34,8 @@ def ready(connection: Connection, rows: Sequence[RowMapping], own_run: str = "")
 
     In a lake that was never signed none waits, nor do those of ``own_run``, which has tried to sign them.
     """
-    own = signed_logs.c.origin.endswith(f"/{catalog_id(connection)}", autoescape=True)
-    if connection.execute(select(signed_logs.c.origin).where(own)).first() is None:
+    of_lake = signed_logs.c.origin.endswith(f"/{catalog_id(connection)}", autoescape=True)
+    if connection.execute(select(signed_logs.c.origin).where(of_lake)).first() is None:
         return list(rows)
     since = stamp(moment(clock(connection)) - GRACE)
 
@@ -98,14 +98,14 @@ def _withheld(column: str | None) -> list[FeedWithheld] | None:
 
 def _days(settings: Settings, copy: LakeCopy, log: ServedLog | None, row: RowMapping) -> list[FeedDay]:
     """Return the days of a publication, each as it was signed with it, or as its own file has it."""
-    told = []
+    described_days = []
     for day in read_logged(settings, row["id"])["days"]:
         entry = log.entry_at(row["network"], day["date"], row["signed"] or 0) if log else None
         if entry is not None:
-            told.append(_as_signed(copy, entry))
+            described_days.append(_as_signed(copy, entry))
         elif day["published_at"] is not None:
-            told.append(_as_logged(day))
-    return told
+            described_days.append(_as_logged(day))
+    return described_days
 
 
 def _as_signed(copy: LakeCopy, entry: Entry) -> FeedDay:

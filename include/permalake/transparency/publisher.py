@@ -85,13 +85,13 @@ class Publisher:
         said = manifest["tables"][table.name]
         check_columns(table, said, where)
         with self.copy.file(entry, table.name, said["digest"]) as there, TemporaryDirectory() as folder:
-            own = Path(folder, "rows.parquet")
+            copied = Path(folder, "rows.parquet")
             try:
-                shutil.copyfile(there, own)
+                shutil.copyfile(there, copied)
             except OSError as error:
                 raise DamagedCopyError(f"{where} cannot be read: {error.strerror}") from None
-            check_rows(own, table, said, where)
-            yield own
+            check_rows(copied, table, said, where)
+            yield copied
 
     def remember(self) -> None:
         """Keep how far the log goes, so that a rollback or a fork is noticed next time."""

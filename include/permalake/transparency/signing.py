@@ -90,7 +90,7 @@ def _with_days(connection: Connection) -> tuple[int, int]:
     """Return the last publication of days or carried tables, and how many of these are not signed."""
     unsigned = func.count() - func.count(publications.c.signed)
     query = select(func.coalesce(func.max(publications.c.id), 0), unsigned)
-    last, count = connection.execute(query.where(publications.c.kind.in_([DAYS, CARRY]))).one()
+    [(last, count)] = connection.execute(query.where(publications.c.kind.in_([DAYS, CARRY]))).all()
     return last, count
 
 
@@ -124,9 +124,9 @@ def _sign_once(
     place = FolderPlace(settings.lake.warehouse)
     with database.read() as connection:
         origin = f"{key.name}/{catalog_id(connection)}"
-        known = connection.execute(select(signed_logs).where(signed_logs.c.origin == origin)).first()
+        recorded = connection.execute(select(signed_logs).where(signed_logs.c.origin == origin)).first()
     log = read_log(place, FOLDER, [key.verifier])
-    _check_kept(place, log, known)
+    _check_kept(place, log, recorded)
     signed = _entries_of(log, network)
     now = published_state(database, network, max((entry.publication for entry in signed), default=0))
     manifests = _changed(settings, place, now, log, domain)
@@ -146,14 +146,14 @@ def _sign_once(
     return entries
 
 
-def _check_kept(place: FolderPlace, log: SignedLog | None, known: Row[Any] | None) -> None:
+def _check_kept(place: FolderPlace, log: SignedLog | None, recorded: Row[Any] | None) -> None:
     """Check that the log has only grown since it was signed last: another one of its name would be a fork."""
-    if known is None:
+    if recorded is None:
         return
-    if log is None or len(log.leaves) < known.size or log.root_at(known.size).hex() != known.root:
+    if log is None or len(log.leaves) < recorded.size or log.root_at(recorded.size).hex() != recorded.root:
         raise InvalidLogError(
-            f"{place.location}/{FOLDER} is not the log that was signed on {known.signed_at[:19]}Z with "
-            f"{known.size:,} entries: restore it from an export or a backup; a new log needs a key with "
+            f"{place.location}/{FOLDER} is not the log that was signed on {recorded.signed_at[:19]}Z with "
+            f"{recorded.size:,} entries: restore it from an export or a backup; a new log needs a key with "
             f"another name, see {RUNBOOK}"
         )
 

@@ -86,5 +86,5 @@ class LakeLedger:
 
     def places(self, question: LedgerList) -> Sequence[int]:
         """Return the milestones that may hold rows of a list."""
-        found = self._lake.find(question.table, question.column, question.value).milestones or ()
-        return [index for index in found if index <= question.last]
+        milestones = self._lake.find(question.table, question.column, question.value).milestones or ()
+        return [index for index in milestones if index <= question.last]

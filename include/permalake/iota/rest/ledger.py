@@ -152,8 +152,8 @@ def listed(lake: RequestLake, question: LedgerList, page: ListPage) -> list[Row]
 def spender(lake: RequestLake, output: Row) -> Row | None:
     """Return who spent an output by the ledger index; of one that was made after it, who spent it at all."""
     last = ledger_index(lake)
-    found = spent(lake, [output["output_id"]], last if output["milestone_index"] <= last else MAX_U32)
-    return found.get(output["output_id"])
+    spenders = spent(lake, [output["output_id"]], last if output["milestone_index"] <= last else MAX_U32)
+    return spenders.get(output["output_id"])
 
 
 def spent(lake: RequestLake, output_ids: Sequence[str], last: int | None = None) -> dict[str, Row]:

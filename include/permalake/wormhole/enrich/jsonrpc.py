@@ -134,11 +134,13 @@ class RpcNode:
         except UnavailableError as fault:
             if self._service.is_down:
                 return [Reply(fault=str(fault)) for _ in calls]
-            told = fault.__cause__ if isinstance(fault.__cause__, _FaultsError) else None
+            faults = fault.__cause__ if isinstance(fault.__cause__, _FaultsError) else None
             if len(calls) == 1:
-                passing = told.passing if told else fault.is_busy
+                passing = faults.passing if faults else fault.is_busy
                 return [Reply(fault=str(fault), alone=True, passing=passing)]
-            return self._halves(calls) if told is None or told.passing else self._each_alone(told.replies)
+            return (
+                self._halves(calls) if faults is None or faults.passing else self._each_alone(faults.replies)
+            )
 
     def _each_alone(self, replies: Sequence[Reply]) -> list[Reply]:
         """Return the faults that the node told of each call of a batch, without a request for each."""

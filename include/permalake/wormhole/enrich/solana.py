@@ -133,13 +133,13 @@ class Solana:
         def mint_answer(mint: str, reply: Reply) -> ChainAnswer:
             if reply.value is None:
                 return _answer(reply, ChainAnswer, none)
-            told = texts[mint]
+            text = texts[mint]
             decimals = reply.value if reply.value >= 0 else None
             # Names that always fail keep nobody from the amounts, which take the decimals alone.
-            if told.fault and not (told.stays and decimals is not None):
-                return ChainAnswer(fault=told.fault)
-            symbol, name = told.value or (None, None)
-            return ChainAnswer(mint, symbol, name, decimals, provisional=bool(told.no or told.fault))
+            if text.fault and not (text.stays and decimals is not None):
+                return ChainAnswer(fault=text.fault)
+            symbol, name = text.value or (None, None)
+            return ChainAnswer(mint, symbol, name, decimals, provisional=bool(text.no or text.fault))
 
         return [mint_answer(mint, reply) for mint, reply in zip(mints, accounts, strict=True)]
 

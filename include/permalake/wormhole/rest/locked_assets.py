@@ -53,7 +53,7 @@ def _held(rows: Rows, first: date, last: date) -> dict[date, _Held]:
         "a.symbol, a.name, a.decimals "
         "FROM tvl_daily v LEFT JOIN attested_tokens a ON a.origin_chain = v.origin_chain "
         "AND a.origin_address = v.origin_address AND a.date = v.date "
-        "WHERE v.date BETWEEN $first AND $last ORDER BY v.date",
+        "WHERE v.date BETWEEN $first AND $last ORDER BY v.date, v.origin_chain, v.origin_address",
         {"first": first, "last": last},
         tvl_daily=Scan(first, last),
         attested_tokens=Scan(first, last),

@@ -78,8 +78,8 @@ class DeepDays:
                 if rejected.status == 404:
                     raise
                 # Too deep as well; what is missing is requested by its sequence.
-        for emitter, known in sorted(self._known(span).items()):
-            self._fill(emitter, known, span)
+        for emitter, messages in sorted(self._known(span).items()):
+            self._fill(emitter, messages, span)
             self._flush()
         self._compare(span)
 
@@ -90,15 +90,15 @@ class DeepDays:
             parts = str(document.get("id")).split("/")
             time = _time_of(document)
             if len(parts) == 3 and parts[2].isascii() and parts[2].isdigit() and time is not None:
-                known = by_emitter[parts[0], parts[1]]
-                (known.times if document.get("vaa") else known.named)[int(parts[2])] = time
+                messages = by_emitter[parts[0], parts[1]]
+                (messages.times if document.get("vaa") else messages.named)[int(parts[2])] = time
         return by_emitter
 
-    def _fill(self, emitter: Emitter, known: _Known, span: Span) -> None:
-        times = known.times
+    def _fill(self, emitter: Emitter, messages: _Known, span: Span) -> None:
+        times = messages.times
         named = {
             number
-            for number, time in known.named.items()
+            for number, time in messages.named.items()
             if number not in times and span[0] - MARGIN_SECONDS <= time < span[1] + MARGIN_SECONDS
         }
         for number in sorted(named):
