@@ -181,7 +181,7 @@ def test_the_breaker_opens_and_then_answers_at_once(server) -> None:
 
 def test_a_service_that_is_given_up_stays_so_whatever_is_on_its_way(server) -> None:
     server.delay = 0.3
-    with Service("gold", server.url, 1000, None, HASTY) as service, ThreadPoolExecutor(1) as pool:
+    with Service("gold", server.url, 1000) as service, ThreadPoolExecutor(1) as pool:
         on_its_way = pool.submit(service.get, PATH, prices, PARAMS)
         while not server.most_at_once:
             time.sleep(0.01)
