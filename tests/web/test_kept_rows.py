@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from permalake.web.kept_rows import KeptRows
+from permalake.web.kept_rows import kept_rows
 
 
 class Asked:
     """Asks for results of so many rows, and notes which were read."""
 
     def __init__(self, most: int) -> None:
-        self._kept = KeptRows(most)
+        self._kept = kept_rows(most)
 
     def __call__(self, *keys: tuple[str, int]) -> list[str]:
         read: list[str] = []
         for name, count in keys:
             rows = [{"name": name}] * count
-            assert self._kept.get(name, lambda name=name, rows=rows: read.append(name) or rows) == rows
+            assert self._kept(name, lambda name=name, rows=rows: read.append(name) or rows) == rows
         return read
 
 

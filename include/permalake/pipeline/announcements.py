@@ -19,7 +19,8 @@ from permalake.lake.identity import catalog_id
 from permalake.lake.state import publications, stamp
 from permalake.pipeline.alerts import discreet, post
 from permalake.transparency.documents import FeedEntry
-from permalake.transparency.feed import KINDS_WITH_DAYS, described, ready, tables_of
+from permalake.transparency.feed import described, ready, tables_of
+from permalake.transparency.manifest import KINDS_WITH_DAYS
 
 log = logging.getLogger(__name__)
 CONTENT_TYPE = "application/cloudevents+json; charset=utf-8"

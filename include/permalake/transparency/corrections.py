@@ -19,7 +19,7 @@ from permalake.lake.database import Database
 from permalake.lake.published import check_history, dataset, past_state
 from permalake.lake.state import publication_tables, publications
 from permalake.transparency.digest import counted_columns
-from permalake.transparency.feed import KINDS_WITH_DAYS
+from permalake.transparency.manifest import KINDS_WITH_DAYS
 from permalake.transparency.row_differences import key_text, place, value_text
 
 MOST_ROWS = 100_000

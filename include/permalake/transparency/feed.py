@@ -20,11 +20,11 @@ from permalake.lake.state import clock, moment, publication_tables, signed_logs,
 from permalake.transparency.copies import LakeCopy, read_manifest
 from permalake.transparency.documents import FeedDay, FeedEntry, FeedWithdrawn, FeedWithheld
 from permalake.transparency.log import Entry
+from permalake.transparency.manifest import KINDS_WITH_DAYS
 from permalake.transparency.places import FolderPlace
 from permalake.transparency.served import ServedLog, served_log
 from permalake.transparency.signing import FOLDER
 
-KINDS_WITH_DAYS = ("days", "carry")
 GRACE = timedelta(minutes=10)
 """A publication waits as long for its signature: a publisher may have lost the key."""
 

@@ -34,6 +34,8 @@ Tables = Mapping[str, Mapping[str, Any]]
 
 Rows = Callable[[str], ds.Dataset]
 """Returns a day's rows of a table."""
+KINDS_WITH_DAYS = (DAYS, CARRY)
+"""Kinds of publications that change rows of days."""
 
 
 class SignedDomain(Protocol):
@@ -82,7 +84,7 @@ def published_state(database: Database, network: str, after: int) -> SignableSta
             touched.where(
                 days.c.network == network,
                 publications.c.id > after,
-                publications.c.kind.in_([DAYS, CARRY]),
+                publications.c.kind.in_(KINDS_WITH_DAYS),
                 days.c.published_at.is_not(None),
             ).distinct()
         ).mappings()

@@ -15,7 +15,6 @@ from permalake.errors import PermalakeError
 from permalake.lake.advisory_locks import AdvisoryLock
 from permalake.lake.database import Database
 from permalake.lake.identity import catalog_id
-from permalake.lake.leases import CARRY, DAYS
 from permalake.lake.maintenance import networks_of
 from permalake.lake.published import state_in
 from permalake.lake.state import now as present_time
@@ -24,6 +23,7 @@ from permalake.transparency.copies import LakeCopy
 from permalake.transparency.keys import RUNBOOK, signing_key
 from permalake.transparency.log import CHECKPOINT, Entry, InvalidLogError, SignedLog, append, read_log
 from permalake.transparency.manifest import (
+    KINDS_WITH_DAYS,
     ManifestOfDay,
     SignableState,
     SignedDomain,
@@ -90,7 +90,7 @@ def _with_days(connection: Connection) -> tuple[int, int]:
     """Return the last publication of days or carried tables, and how many of these are not signed."""
     unsigned = func.count() - func.count(publications.c.signed)
     query = select(func.coalesce(func.max(publications.c.id), 0), unsigned)
-    [(last, count)] = connection.execute(query.where(publications.c.kind.in_([DAYS, CARRY]))).all()
+    [(last, count)] = connection.execute(query.where(publications.c.kind.in_(KINDS_WITH_DAYS))).all()
     return last, count
 
 

@@ -19,7 +19,7 @@ from permalake.contracts.rows import Row
 from permalake.lake.serving import LakeQuery, LakeReader, LakeSnapshot, Scan, key_function
 from permalake.web import responses
 from permalake.web.batches import BatchedAnswer
-from permalake.web.kept_rows import KeptRows
+from permalake.web.kept_rows import kept_rows
 from permalake.web.paging import ListPage, PageQuery, page_of
 
 T = TypeVar("T")
@@ -75,9 +75,10 @@ class RequestLake:
         ``scans`` follow from ``sql`` and ``parameters``. Callers leave the rows as they are.
         """
         query = self._query(sql, parameters, scans)
-        kept: KeptRows = self.snapshot.memory.setdefault(_KEPT_BY, KeptRows(_KEPT))
+        kept = self.snapshot.memory.setdefault(_KEPT_BY, kept_rows(_KEPT))
         key = (self.network, sql, tuple(sorted(query.parameters.items())))
-        return kept.get(key, lambda: self.reader.rows(query))
+        rows: list[Row] = kept(key, lambda: self.reader.rows(query))
+        return rows
 
     def batches(
         self, sql: str, parameters: Mapping[str, Any] | None = None, **scans: Scan
