@@ -385,7 +385,7 @@ def secured_cassandra(tmp_path_factory):
     folder = tmp_path_factory.mktemp("secured")
     node = secured.node(folder)
     with contextmanager(_started)("cassandra", node, tmp_path_factory):
-        yield secured.writer(node, folder)
+        yield secured.writer(node)
 
 
 def _server(name, tmp_path_factory):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ssl
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from ipaddress import ip_address
 
 from cryptography import x509
@@ -20,6 +21,7 @@ from cryptography.hazmat.primitives.serialization import (
 from cryptography.x509.oid import NameOID
 
 from permalake.config.stores import CassandraSettings
+from permalake.errors import PermalakeError
 from permalake.local.services.cassandra import Cassandra
 from permalake.local.services.control import LIBRARY
 from permalake.local.services.daemon import LOOPBACK, free_port
@@ -86,12 +88,27 @@ class SecuredCassandra(Cassandra):
     authority: Authority | None = None
 
     def healthy(self) -> bool:
-        """Whether the node shows its certificate."""
+        """Whether the node lets its superuser in, whom it makes some time after it has opened its port."""
         try:
             ssl.get_server_certificate((LOOPBACK, self.port), timeout=2)
-        except OSError:
+            with cassandra.session(self.superuser):
+                return True
+        except (OSError, PermalakeError):
             return False
-        return True
+
+    @cached_property
+    def superuser(self) -> CassandraSettings:
+        """How the superuser that a new node has reaches it, with a certificate in the node's folder."""
+        chain, key = write_pem(self.folder, "client", *self.authority.issue("permalake"))
+        return CassandraSettings(
+            contact_points=(LOOPBACK,),
+            port=self.port,
+            username="cassandra",
+            password="cassandra",
+            ssl_ca_file=self.authority.pem(self.folder / "ca.pem"),
+            ssl_cert_file=chain,
+            ssl_key_file=key,
+        )
 
     def _settings(self, storage_port):
         key, certificate = self.authority.issue("cassandra", LOOPBACK)
@@ -122,22 +139,12 @@ def node(folder):
     return SecuredCassandra(folder / "node", LIBRARY, free_port(), Authority("cluster"))
 
 
-def writer(server, folder):
-    """Create a role that may write, as the superuser that a new node has; return its settings."""
-    chain, key = write_pem(folder, "client", *server.authority.issue("permalake"))
-    reached = CassandraSettings(
-        contact_points=(LOOPBACK,),
-        port=server.port,
-        username="cassandra",
-        password="cassandra",
-        ssl_ca_file=server.authority.pem(folder / "ca.pem"),
-        ssl_cert_file=chain,
-        ssl_key_file=key,
-    )
-    with cassandra.session(reached) as session:
+def writer(server):
+    """Create a role that may write; return its settings."""
+    with cassandra.session(server.superuser) as session:
         session.execute(f"CREATE ROLE {USER} WITH PASSWORD = '{PASSWORD}' AND LOGIN = true")
         session.execute(f"GRANT ALL ON ALL KEYSPACES TO {USER}")
-    return with_values(reached, username=USER, password=PASSWORD)
+    return with_values(server.superuser, username=USER, password=PASSWORD)
 
 
 def with_values(settings, **values):
