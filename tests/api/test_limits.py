@@ -104,6 +104,7 @@ def test_a_token_opens_everything_but_health_is_open(client) -> None:
     with client(tokens=["one", "two"]) as api:
         assert api.get("/health").status_code == 200
         assert api.get("/shimmer/health").status_code == 200
+        assert api.get("/wormhole/health").status_code != 401
         for path in (
             "/operations/health",
             "/shimmer/api/health",

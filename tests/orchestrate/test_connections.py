@@ -23,6 +23,8 @@ from permalake.config import load_settings
 from permalake.errors import ConfigError
 from permalake.iota.day import IOTA
 from permalake.orchestrate.connections import store_variables, variables
+from permalake.orchestrate.live_dag import LiveStep
+from permalake.spark.submit import SubmitEnd
 from permalake.stores.bigtable_client import client, credentials
 from permalake.wormhole.day import WORMHOLE
 from support.secret_manager_server import secret_manager
@@ -314,6 +316,41 @@ def test_a_wrong_key_is_refused_and_not_shown(stores, monkeypatch) -> None:
         client(resolved(WORMHOLE).bigtable)
     assert "hush" not in str(error.value)
     assert error.value.__suppress_context__
+
+
+@pytest.mark.parametrize(
+    ("domain", "sections", "connections"),
+    [
+        (IOTA, '[cassandra]\nconnection = "main"', {"main": CASSANDRA}),
+        (
+            WORMHOLE,
+            BIGTABLE,
+            {
+                "google_cloud_default": {
+                    "conn_type": "google_cloud_platform",
+                    "extra": {"project": "berlin", "instance": "events"},
+                }
+            },
+        ),
+    ],
+)
+def test_the_live_dag_hands_them_to_its_job_too(stores, monkeypatch, domain, sections, connections) -> None:
+    monkeypatch.setenv("PERMALAKE_NETWORKS__SHIMMER__SOURCE", "node")
+    monkeypatch.setenv("PERMALAKE_NETWORKS__SHIMMER__URL", "http://127.0.0.1:9")
+    stores(sections, **connections)
+    handed = []
+
+    def submit(_step, _submission, _context):
+        handed.append(load_settings())
+        return SubmitEnd(0)
+
+    monkeypatch.setattr(LiveStep, "submit", submit)
+    LiveStep(domain=domain, task_id="follow").execute({"params": {"network": None}, "run_id": "live"})
+    [settings] = handed
+    assert (settings.cassandra.contact_points, settings.bigtable.project) in (
+        (("one", "two"), None),
+        ((), "berlin"),
+    )
 
 
 def test_nothing_is_asked_for_a_store_of_the_other_domain(stores) -> None:

@@ -59,7 +59,12 @@ def build(folder) -> None:
 
 def application(folder, **serve):
     """Return the API over that lake; ``serve``: keys of ``[serve]``."""
-    settings = Settings(lake={"warehouse": str(folder / "lake")}, networks=NETWORKS, serve=serve)  # type: ignore[arg-type]
+    settings = Settings(
+        lake={"warehouse": str(folder / "lake")},  # type: ignore[arg-type]
+        networks=NETWORKS,  # type: ignore[arg-type]
+        wormhole={"path": str(folder)},  # type: ignore[arg-type]
+        serve=serve,  # type: ignore[arg-type]
+    )
     app = create_app(settings, LakeReader(settings, domain_of, cache=folder / "index"))
     mount = Mount("/shimmer", slow, "shimmer")
     app.include_router(mount.router, prefix=mount.prefix, dependencies=[Depends(of_network(mount.network))])

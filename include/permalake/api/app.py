@@ -141,7 +141,7 @@ def _add_middleware(app: FastAPI, settings: Settings, at_once: AtOnce) -> None:
     app.add_middleware(
         RequestLimits,
         settings=settings.serve,
-        networks=tuple(settings.networks),
+        networks=settings.namespaces,
         metrics=app.state.metrics,
         at_once=at_once,
     )

@@ -111,7 +111,6 @@ IOTA = Domain(
     routes="permalake.iota.rest.mounts:mounts",
     live="permalake.iota.steps.live:follow",
     check_live="permalake.iota.sources.inputs:check_live",
-    live_stores=True,
     analytics=_ANALYTICS_TABLES,
     route_groups={
         "permanode": "What a permanode has beside a node: published ranges, their activity, all messages "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from datetime import timedelta
 from typing import Any
 
@@ -33,7 +32,7 @@ class LiveStep(SubmitOperator):
         from permalake.pipeline.execution import died
 
         try:
-            with store_variables(self.domain) if self.domain.live_stores else nullcontext():
+            with store_variables(self.domain):
                 settings = load_settings()
                 network = live.chosen(settings, self.domain, context["params"]["network"] or None)
                 seconds = timedelta(hours=HOURS).total_seconds()

@@ -60,7 +60,7 @@ class Domain:
     searched; ``finds``: says whether that search finds a text (:mod:`permalake.api.pages`); ``coin``: the
     function that returns the coin of its amounts; ``live``: the one that opens what follows a network
     between its days (:mod:`permalake.pipeline.live`), ``check_live``: the one that refuses a source that does
-    not grow, all four as ``module:function``; ``live_stores``: whether the head is written into stores too.
+    not grow, all four as ``module:function``.
     ``route_groups``: what OpenAPI says of the groups (tags) of its routes.
     """
 
@@ -91,7 +91,6 @@ class Domain:
     coin: str | None = None
     live: str | None = None
     check_live: str | None = None
-    live_stores: bool = False
     route_groups: Mapping[str, str] = field(default_factory=dict)
 
     def mounts(self, settings: Settings) -> tuple[Mount, ...]:
