@@ -29,7 +29,7 @@ from permalake.iota.tables.base_tables import BASE_TABLES, base_tables
 from permalake.iota.tables.decoded_columns import DecodedRange
 from permalake.iota.tables.milestone_table import MILESTONE_TABLE
 from permalake.transparency.deep import RawDay, TableFolder, UnderivedError
-from permalake.transparency.documents import Manifest
+from permalake.transparency.documents import Manifest, needed_keys
 
 _CONSEQUENCE = "consumed_unexpected"
 _OF_OUTPUTS = ("consumed", "utxo")
@@ -159,7 +159,8 @@ class TangleDerivation:
         if rules is None or not rules.keys:
             yield "no list of the coordinator's keys is known: those that the milestones name were believed."
             return
-        needed = f"{rules.threshold or 1} of {len(rules.keys)}"
+        thresholds = [key.threshold or rules.threshold for key in rules.keys]
+        needed = f"{needed_keys(thresholds)} of {len(rules.keys)}"
         yield f"the coordinator's keys: {needed}, which {rules.source_of_keys}."
 
     def not_covered(self) -> Iterator[str]:

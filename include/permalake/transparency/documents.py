@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Literal, NotRequired
 
 from pydantic import StringConstraints
@@ -64,6 +65,13 @@ class SignedCoordinator(TypedDict):
 
     threshold: int | None
     keys: list[SignedKey]
+
+
+def needed_keys(thresholds: Iterable[int | None]) -> str:
+    """Return in words how many keys must sign, of the threshold of each key; one, where none is set."""
+    counts = {threshold or 1 for threshold in thresholds} or {1}
+    least, most = min(counts), max(counts)
+    return str(most) if least == most else f"{least} to {most}"
 
 
 class SignedGuardians(TypedDict):

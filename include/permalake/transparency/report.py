@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from permalake.sanitize import shown
-from permalake.transparency.documents import Evidence
+from permalake.transparency.documents import Evidence, needed_keys
 from permalake.transparency.proofs import ProvenRow
 from permalake.transparency.verify import Checked
 
@@ -113,10 +113,11 @@ def basis(evidence: Evidence) -> Iterator[str]:
         return
     coordinator = evidence.get("coordinator")
     if coordinator:
+        thresholds = [key.get("threshold") or coordinator["threshold"] for key in coordinator["keys"]]
         yield (
             "the network's coordinator signs what was agreed on, in milestones. That its signatures are "
             "valid is the publisher's word; "
-            f"{coordinator['threshold']} of its {len(coordinator['keys'])} keys must sign."
+            f"{needed_keys(thresholds)} of its {len(coordinator['keys'])} keys must sign."
         )
     else:
         yield (

@@ -149,3 +149,27 @@ def test_an_output_behind_a_gap_is_spent_if_the_lake_says_so(
         assert (found["isSpent"], found.get("milestoneIndexSpent")) == (index is not None, index)
         page = get(api_with_gap, f"/{network}/explore/output/{name}", format="json")["found"]
         assert page["spent_in"] == index
+
+
+def test_an_address_that_has_spent_all_is_read_in_few_questions(tmp_path, monkeypatch) -> None:
+    every = synthetic_lake.tables("chrysalis")
+    [day, *_] = synthetic_lake.days(every)
+    count, like, start = 300, every["legacy_outputs"][0], every["milestones"][0]
+    spent = {**every["consumed_outputs"][0], "kind": "legacy", "address": like["address"]}
+    [dates, *_] = every["date_cache"]
+    dates = dates | {"start_ms": start["milestone_index"], "end_ms": start["milestone_index"] + count - 1}
+    rows = {"date_cache": [dates], "milestones": [], "legacy_outputs": [], "consumed_outputs": []}
+    for number in range(count):
+        place = {"milestone_index": start["milestone_index"] + number, "date": day}
+        output = {"output_id": f"{number:064x}0000"}
+        rows["milestones"].append(start | place)
+        rows["legacy_outputs"].append(like | place | output | {"output_type": 0})
+        rows["consumed_outputs"].append(spent | place | output)
+    with served(tmp_path, {"iota": rows}) as api:
+        reader, questions = api.app.state.reader, []
+        read = reader.rows
+        monkeypatch.setattr(reader, "rows", lambda query: questions.append(query) or read(query))
+        path = f"/iota/api/v1/addresses/{like['address']}/outputs"
+        assert get(api, path, pageSize=1)["data"]["outputIds"] == []
+        assert get(api, path, pageSize=1, type=1, **{"include-spent": True})["data"]["outputIds"] == []
+    assert len(questions) < count / 5

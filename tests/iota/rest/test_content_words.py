@@ -88,6 +88,8 @@ def test_a_tag_is_found_in_a_message_and_in_its_transaction() -> None:
         assert (found["tag"], found["tag_text"], found["json"]) == ("7461", "ta", {"n": 1})
     assert tagged_data({"payload": {"index": "7461", "data": ""}})["bytes"] == 0
     assert tagged_data({}) is tagged_data({"payload": None}) is None
+    without = tagged_data({"payload": {"type": 5, "data": "0x7b7d"}})
+    assert (without["tag"], without["json"]) == ("", {})
 
 
 def test_traits_of_an_nft_are_told_in_words() -> None:

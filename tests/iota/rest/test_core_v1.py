@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 import pytest
 
@@ -203,7 +203,13 @@ def test_a_history_adds_up_to_the_balance_of_what_was_created(get, size) -> None
     for row in expected("chrysalis", "transactions"):
         if row["variant"] != "unlock":
             counts[row["message_id"]][row["variant"] == "output"] += 1
-    for address in sorted(outputs)[:40]:
+    transactions = {row["transaction_id"] for row in expected("chrysalis", "transactions")}
+    created = expected("chrysalis", "legacy_outputs")
+    migrations = [row for row in created if row["output_id"][:64] not in transactions]
+    funds = Counter(row["milestone_index"] for row in migrations)
+    migrants = {row["address"] for row in migrations}
+    states = set()
+    for address in sorted({*sorted(outputs)[:40], *sorted(migrants)[:3]}):
         history = walk(get, f"/addresses/{address}/tx-history", "history", size)
         moved = [
             one["addressBalanceChange"] for one in history if one["ledgerInclusionState"] != "conflicting"
@@ -212,8 +218,13 @@ def test_a_history_adds_up_to_the_balance_of_what_was_created(get, size) -> None
         places = [(entry["referencedByMilestoneIndex"], entry["messageId"]) for entry in history]
         assert places == sorted(set(places), reverse=True)
         for entry in history:
+            states.add(entry["ledgerInclusionState"])
             if entry["ledgerInclusionState"] == "included":
                 assert [entry["inputsCount"], entry["outputsCount"]] == counts[entry["messageId"]]
+            if entry["ledgerInclusionState"] == "migrated":
+                migrated = funds[entry["referencedByMilestoneIndex"]]
+                assert [entry["inputsCount"], entry["outputsCount"]] == [1, migrated]
+    assert states == {"included", "conflicting", "migrated"}
 
 
 def conflicts_by_address():

@@ -137,7 +137,10 @@ def test_a_collection_holds_the_nfts_of_its_issuer(synthetic_api) -> None:
 
 @pytest.fixture(scope="module")
 def minted(tmp_path_factory):
-    """A network with ten NFTs of two issuers, each with a name of its own: its API, and their rows."""
+    """A network's API; ten NFTs of two issuers, each with a name of its own; addresses.
+
+    The third address has issued two NFTs that move twice in a milestone.
+    """
     settings = synthetic_lake.settings_of(tmp_path_factory.mktemp("minted"))
     every = synthetic_lake.tables("stardust")
     like, issuers = every["nft_outputs"][0], sorted({row["address"] for row in every["nft_outputs"]})
@@ -148,13 +151,29 @@ def minted(tmp_path_factory):
         for number in range(10)
     ]
     tables = {name: every[name] for name in ("milestones", "date_cache")}
-    synthetic_lake.publish(settings, "shimmer", {**tables, "nft_outputs": rows}, synthetic_lake.days(every))
+    tables["nft_outputs"], tables["consumed_outputs"] = [*rows], []
+    spent = every["consumed_outputs"][0] | {"kind": "nft", "milestone_index": like["milestone_index"]}
+    mover = {"issuer": issuers[2], "nft_name": None, "collection_name": None}
+    for nft, (first, last) in (("a" * 64, ("0", "f")), ("b" * 64, ("f", "0"))):
+        moved = [f"{digit * 63}{nft[0]}0000" for digit in (first, last)]
+        tables["nft_outputs"] += [
+            like | {"output_id": output, "nft_id": nft, "address": owner, **mover}
+            for output, owner in zip(moved, issuers, strict=False)
+        ]
+        same_time = {name: like[name] for name in ("date", "ms_timestamp")}
+        tables["consumed_outputs"].append(spent | same_time | {"output_id": moved[0]})
+    synthetic_lake.publish(settings, "shimmer", tables, synthetic_lake.days(every))
     with TestClient(create_app(settings)) as client:
-        yield client, rows
+        yield client, rows, issuers
+
+
+def test_of_an_nft_that_moves_twice_in_a_milestone_the_last_owner_is_named(minted) -> None:
+    api, _, (_, owner, issuer, *_) = minted
+    assert [one["owner"] for one in listed(api, "shimmer", "nfts", issuer=issuer)] == [owner, owner]
 
 
 def test_nfts_are_counted_and_found_beyond_what_a_file_has(minted, monkeypatch) -> None:
-    api, rows = minted
+    api, rows, _ = minted
     for module in (list_pages, nft_pages):
         monkeypatch.setattr(module, "MOST", 3)
     for issuer in sorted({row["issuer"] for row in rows}):

@@ -11,6 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from permalake.api.app import create_app
+from permalake.config.networks import NetworkSettings
+from permalake.iota.rest.proofs import threshold_at
 from support import synthetic_lake
 
 STARDUST = ("/shimmer/api/poi/v1", "/api/poi/v1/shimmer")
@@ -245,6 +247,16 @@ def test_unknown_ids(synthetic_api) -> None:
         assert synthetic_api.get(f"{base}/create/{'0' * 64}").status_code == 404
         assert synthetic_api.get(f"{base}/create/{'0' * 63}").status_code == 400
         assert synthetic_api.get(f"{base}/create/{'0' * 64}?nosuch=1").status_code == 400
+
+
+def test_a_key_without_an_end_counts_for_the_threshold() -> None:
+    key = {"key": "07" * 32, "start": 2, "threshold": 3}
+    for end, thresholds in ((0, [1, 3, 3]), (4, [1, 3, 1])):
+        keys = [{**key, "end": end}]
+        network = NetworkSettings(
+            protocol="stardust", bech32_hrp="smr", path=".", coordinator_public_keys=keys
+        )
+        assert [threshold_at(network, index) for index in (1, 2, 5)] == thresholds
 
 
 def test_without_coordinator_keys_nothing_can_be_validated(synthetic_api, synthetic_settings, worlds) -> None:

@@ -51,11 +51,17 @@ parts AS (
     SELECT message_id, count(*) FILTER (variant = 'input') AS inputs,
         count(*) FILTER (variant = 'output') AS outputs
     FROM transactions GROUP BY message_id
+),
+receipts AS (
+    SELECT milestone_index AS booked_in, count(*) AS funds
+    FROM legacy_outputs WHERE message_id IS NULL GROUP BY milestone_index
 )
-SELECT sums.*, coalesce(inputs, 0) AS inputs, coalesce(outputs, 0) AS outputs
+SELECT sums.*, CASE WHEN migrated THEN 1 ELSE coalesce(inputs, 0) END AS inputs,
+    CASE WHEN migrated THEN funds ELSE coalesce(outputs, 0) END AS outputs
 FROM sums LEFT JOIN parts USING (message_id)
+LEFT JOIN receipts ON migrated AND booked_in = sums.milestone_index
 """
-"""The messages of an address, each with what it changed."""
+"""The messages of an address, each with what it changed. A receipt takes the treasury for its funds."""
 
 
 class HistoryEntry(TypedDict):

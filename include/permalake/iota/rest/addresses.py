@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any, NotRequired
 
 from fastapi import APIRouter, Path, Query
@@ -26,6 +27,7 @@ from permalake.web.state import PublishedLake, RequestLake
 router = APIRouter(tags=["addresses"], responses=documented())
 
 DUST = 1_000_000
+_MOST_AT_ONCE = 20_000
 """An output below it is dust (TIP-15)."""
 DUST_DIVISOR, MAX_DUST = 100_000, 100
 
@@ -204,4 +206,8 @@ def unspent_or_all(lake: RequestLake, page: ListPage, read: Any, *, include_spen
         kept += [row for row in (rows if whole else rows[:-1]) if row["output_id"] not in used]
         if whole or len(kept) > page.size:
             return kept[: page.size + 1]
-        part = part.behind((rows[-2]["milestone_index"], rows[-2]["output_id"]))
+        # Where most are spent, a page that stays small would ask for each of them.
+        part = replace(
+            part.behind((rows[-2]["milestone_index"], rows[-2]["output_id"])),
+            size=min(2 * part.size, _MOST_AT_ONCE),
+        )

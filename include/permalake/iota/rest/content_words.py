@@ -95,7 +95,8 @@ def tagged_data(message: Json) -> Json | None:
     payload = message.get("payload") or {}
     inner = (payload.get("essence") or {}).get("payload") or {}
     for holder in (payload, inner):
-        tag = holder.get("tag", holder.get("index"))
+        # The JSON of nodes leaves an empty tag out.
+        tag = holder.get("tag", holder.get("index", "" if "data" in holder else None))
         if isinstance(tag, str) and isinstance(holder.get("data", ""), str):
             data = holder.get("data", "")
             bare = tag.removeprefix("0x")

@@ -76,9 +76,13 @@ _NFTS = (
 )
 _FOLDED = ("name", "collection")
 _NFT_STATES = """SELECT nft_id, min(ms_timestamp) AS created, max(ms_timestamp) AS moved, max(date) AS day,
-  arg_max(address, milestone_index) AS owner, any_value(issuer) AS issuer,
+  arg_max(address, (milestone_index, spent IS NULL)) AS owner, any_value(issuer) AS issuer,
   any_value(collection_name) AS collection, any_value(nft_name) AS name, any_value(nft_uri) AS uri
-FROM nft_outputs WHERE milestone_index <= $last_milestone AND date <= $last GROUP BY nft_id"""
+FROM nft_outputs LEFT JOIN (
+  SELECT output_id AS spent, milestone_index AS spent_in FROM consumed_outputs WHERE kind = 'nft'
+) ON spent = output_id AND spent_in = milestone_index
+WHERE milestone_index <= $last_milestone AND date <= $last GROUP BY nft_id"""
+"""The NFTs; of one that moves twice in a milestone, the owner is that of the output which is left."""
 _NFT_CONDITIONS = {
     "first": "day >= $first",
     "issuer": "issuer = $issuer",
@@ -330,6 +334,7 @@ def _nft_rows(
         f"SELECT {columns} FROM ({_NFT_STATES}) WHERE {where} {order}",  # noqa: S608
         {**asked, "last": last, "last_milestone": ledger.ledger_index(lake)},
         nft_outputs=EVERYTHING,
+        consumed_outputs=EVERYTHING,
     )
 
 

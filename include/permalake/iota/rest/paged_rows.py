@@ -44,8 +44,10 @@ def paged_rows(
         after = {f"after_{name}": value for name, value in zip(position, page.after, strict=True)}
         behind = f" AND ({', '.join(position)}) {compare} ({', '.join(f'${name}' for name in after)})"
     rows: list[Row] = []
+    count = page.size + 1
     while ahead and len(rows) <= page.size:
-        portion, ahead = ahead[: page.size + 1], ahead[page.size + 1 :]
+        portion, ahead = ahead[:count], ahead[count:]
+        count *= 2
         # A scan opens whole files: unless the statement says so, a row would come with every portion.
         first, last = min(portion), max(portion)
         rows += lake.rows(

@@ -224,7 +224,11 @@ def is_valid(network: NetworkSettings, body: Json, kind: Kind) -> bool:
 def threshold_at(network: NetworkSettings, index: int) -> int:
     """Return how many of the coordinator's keys must have signed a milestone."""
     keys = network.coordinator_public_keys
-    thresholds = [key.threshold for key in keys if key.threshold and key.start <= index <= key.end]
+    thresholds = [
+        key.threshold
+        for key in keys
+        if key.threshold and key.start <= index and (not key.end or index <= key.end)
+    ]
     return max(thresholds, default=network.coordinator_threshold or 1)
 
 
