@@ -5,9 +5,9 @@ their cones as days are, and adds them to the network's live head, the namespace
 provisional: nothing of it is audited, and the publication of a day takes its rows out of the head in the same
 transaction. `messages_with_live` and its like have both, each row once.
 
-The DAG is paused until you configure a node (`[networks.NAME] source = "node"`) and unpause it. One run at a
-time follows a network; it ends after six hours and the next one goes on, as one does after a failure or a
-kill, where the head ends. `permalake live iota` does the same without Airflow.
+The DAG is paused until you configure a node (`[networks.NAME] source = "node"`) and unpause it. Only one run
+at a time follows a network. It ends after six hours, and the next run continues where the head ends; so
+does a run after a failure or a kill. `permalake live iota` does the same without Airflow.
 """
 
 from airflow.sdk import DAG

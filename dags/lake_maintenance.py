@@ -2,8 +2,8 @@
 
 Two steps, safe beside running builds and safe to run again: **compact** rewrites days that lie in many small
 files, row for row the same, and is skipped when there is none; **tidy** expires snapshots and published
-states beyond the retention, gives up stagings that nobody went on with, and removes the files that no state,
-staging or store needs, old landings and old audit pages.
+states beyond the retention, discards abandoned staged attempts, and removes orphan files, old landings and
+old audit pages.
 
 `[lake] retention_days` says how far back `permalake query --as-of` reads. Staged work is never touched, and a
 day that is published meanwhile stays as published. `permalake maintain --dry-run` tells what would be done.

@@ -6,8 +6,9 @@ audited, and the publication of a day takes its rows out of the head in the same
 `message_publication_with_live` and its like have both, each row once.
 
 The DAG is paused until you configure a source that grows (`[wormhole] source` is `files` or `wormholescan`)
-and unpause it. One run at a time follows it; it ends after six hours and the next one goes on, as one does
-after a failure or a kill, where the head ends. `permalake live wormhole` does the same without Airflow.
+and unpause it. Only one run at a time follows it. It ends after six hours, and the next run continues where
+the head ends; so does a run after a failure or a kill. `permalake live wormhole` does the same without
+Airflow.
 """
 
 from airflow.sdk import DAG

@@ -25,6 +25,7 @@ GUIDES = [ROOT / "CONTRIBUTING.md", ROOT / "docs" / "architecture.md", *RUNBOOKS
 PROSE = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
+    ROOT / "SECURITY.md",
     *sorted((ROOT / "docs").glob("*.md")),
     *RUNBOOKS,
 ]
@@ -211,6 +212,7 @@ def test_commands_in_the_docs_exist(file: Path) -> None:
     text = file.read_text("utf-8")
     targets = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
     assert set(re.findall(r"`make ([a-z-]+)", text)) - targets == set()
+    assert set(re.findall(r"`permalake (--[a-z-]+)", text)) <= {"--help"}
     commands = re.findall(r"(?:`|^ {4}|\.venv/bin/)permalake ([a-z]+)([^`\n]*)", text, re.MULTILINE)
     assert {name for name, _ in commands} - set(COMMANDS) == set()
     absent = {

@@ -12,7 +12,8 @@ from permalake.config import load_settings
 def command(
     kind: Annotated[str, typer.Argument(metavar="iota|wormhole", help="What to follow.")],
     network: Annotated[
-        str | None, typer.Option(metavar="N", help="IOTA network; optional if only one is configured.")
+        str | None,
+        typer.Option(metavar="N", help="IOTA network; default: the first whose source is a node."),
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="End when nothing is new.")] = False,
     seconds: Annotated[

@@ -13,7 +13,9 @@ from permalake.pipeline import request
 def command(  # noqa: PLR0917
     urls: Annotated[
         list[str],
-        typer.Argument(metavar="URL…", help="Exports: folder, s3://… or https://…; asked in this order."),
+        typer.Argument(
+            metavar="URL…", help="Exports: folder, s3://…, gs://…, https://…; asked in this order."
+        ),
     ],
     key: Annotated[
         list[str] | None,

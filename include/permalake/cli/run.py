@@ -17,7 +17,8 @@ def command(  # noqa: PLR0917
     day: Annotated[str, typer.Option("--date", metavar="D", help="The UTC day to build, YYYY-MM-DD.")],
     to: Annotated[str | None, typer.Option("--to", metavar="D2", help="Build all days from D to D2.")] = None,
     network: Annotated[
-        str | None, typer.Option(metavar="N", help="IOTA network; optional if only one is configured.")
+        str | None,
+        typer.Option(metavar="N", help="IOTA network; default: the only one that is scheduled."),
     ] = None,
     only: Annotated[
         str | None,
@@ -43,8 +44,8 @@ def command(  # noqa: PLR0917
 ) -> None:
     """Build a day, or a range of days, by the steps of the DAG that Airflow schedules.
 
-    Each day is staged, audited and published as a whole. A run can be repeated: published days whose inputs
-    have not changed are skipped.
+    Each day is staged, audited and published as a whole. A run can be repeated: published days are skipped if
+    they come from files that have not changed; days from a service are built again.
 
     Examples:
       permalake run iota --date 2022-09-28

@@ -28,8 +28,8 @@ def command(
 ) -> None:
     """Serve the published lake: the API of IOTA nodes and of Wormhole explorers, docs at /docs.
 
-    Without configuration it answers from the lake that is there, on all cores. Every answer is of one
-    published state; a new publication is served within seconds.
+    The section [serve] is optional; routes of nodes and of Wormhole need the network's section in
+    permalake.toml. Every answer is of one published state; a new publication is served within seconds.
 
     Examples:
       permalake serve

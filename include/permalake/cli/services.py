@@ -15,7 +15,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     no_args_is_help=True,
     help="Start, stop and watch Cassandra and the Bigtable emulator on this machine. Data, logs and pid "
-    "files lie under .permalake/services; no Docker is needed.",
+    "files lie under PERMALAKE_HOME/services; no Docker is needed.",
 )
 
 CassandraPort = Annotated[int | None, typer.Option(min=1, max=65535, help="Port of CQL. [default: 9042]")]

@@ -72,12 +72,14 @@ def command(  # noqa: PLR0917
 ) -> None:
     """Print the account statement of addresses: signed amounts, balance, counterparties, times in UTC.
 
-    IOTA: the rows of the view account_statement, amounts in coins, native tokens beside them, each balance
-    that after the milestone. Where the lake begins in the middle, a
-    balance is at least the one that is told, since since_milestone. Wormhole: token transfers that the
-    address sent (below zero) or that name it as receiver, with their value in USD at the time; where no price
-    is known, the value by a stand-in stands apart. Of several addresses, each row names its own. Pages and
-    proofs are of one.
+    On IOTA networks: the rows of the view account_statement. Amounts are in coins, native tokens have a
+    column of their own, and each balance is that after the milestone. If the lake does not start at genesis,
+    a balance is a lower bound, valid from since_milestone on.
+
+    On Wormhole: token transfers that the address sent (negative amounts) or received, with their value in USD
+    at that time. A value from a stand-in price has a column of its own.
+
+    With several addresses, each row names its address; --html and --proofs take one address.
 
     Examples:
       permalake statement smr1qzyg…

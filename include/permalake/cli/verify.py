@@ -22,8 +22,9 @@ def command(  # noqa: PLR0917
     source: Annotated[
         str | None,
         typer.Argument(
-            help="Folder, s3://… or https://… of an export, a proof that a page gave (FILE.json): of what is "
-            "signed, or of a block in the Tangle; a statement with proofs (FILE.zip); without it, this lake."
+            help="Folder, s3://…, gs://… or https://… of an export, a proof that a page gave (FILE.json): "
+            "of what is signed, or of a block in the Tangle; a statement with proofs (FILE.zip); without it, "
+            "this lake."
         ),
     ] = None,
     network: Network = None,

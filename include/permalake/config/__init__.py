@@ -1,6 +1,7 @@
 """Settings: ``permalake.toml`` with environment overrides (``PERMALAKE_LAKE__WAREHOUSE=…``).
 
-Unknown keys and wrong types are errors that name the key. Secrets come from the environment only.
+Unknown keys and wrong types are errors that name the key. Passwords, tokens and keys of services come from
+the environment only.
 """
 
 from __future__ import annotations

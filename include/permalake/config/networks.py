@@ -95,8 +95,8 @@ class NetworkSettings(NodeParameters, MirrorSettings):
     """Protocol parameter: how many milestones old a parent's cone root may be when a block is attached."""
     look_back: int = Field(default=40, ge=1, le=4_096)
     """How many milestones back a cone may reach, and how far from a source's first milestone an absent parent
-    counts as a solid entry point. More than ``below_max_depth``: a block may be referenced some milestones
-    after it was attached."""
+    counts as a solid entry point. Not less than ``below_max_depth``: a block may be referenced some
+    milestones after it was attached."""
     source: Literal["archive_rest", "chronicle", "node", "permalake"] = "archive_rest"
     path: Path | None = None
     rate_per_second: float = Field(default=200.0, gt=0)

@@ -29,7 +29,7 @@ SAMPLE = (
     ("shimmer", date(2022, 9, 28), date(2022, 9, 28)),
     # Three weeks that never were: all days of a network of their own.
     ("synthetic", date(2100, 1, 1), date(2100, 1, 21)),
-    # Governance VAAs without a time of their own lie on 1970-01-01; the last of the 36 real days is in 2026.
+    # Governance VAAs without a time of their own lie on 1970-01-01; the last of the 43 real days is in 2026.
     ("wormhole", date(1970, 1, 1), date(2100, 1, 2)),
 )
 DEMO_LOG = "permalake.local/demo"
