@@ -97,3 +97,17 @@ def test_a_restored_catalog_knows_them(configured) -> None:
 def test_a_reader_without_configuration_is_not_asked(configured, tmp_path) -> None:
     build(configured(), OpenLake(configured()), DAY1, 1, 5, "a")
     assert OpenLake(Settings(lake={"warehouse": str(tmp_path / "warehouse")})).reader.status()
+
+
+def test_a_day_without_rows_fixes_nothing(configured) -> None:
+    wrong = configured(bech32_hrp="rms")
+    lake = OpenLake(wrong)
+    lake.builds.publish(pass_audit(lake.begin(NETWORK, DAY1, DAY1, "empty")))
+    attempt = lake.begin(NETWORK, DAY1, DAY2, "its rows are withheld")
+    stage_day(wrong, attempt, DAY2, 2, 7)
+    pinned = attempt.pin()
+    pinned.verdict(DAY2, False, ["a rule"])
+    assert lake.builds.publish(pinned).withheld.keys() == {DAY2}
+    build(configured(), OpenLake(configured()), DAY1, 1, 5, "corrected")
+    with pytest.raises(ConfigError, match=r"networks\.shimmer\.bech32_hrp"):
+        OpenLake(wrong)

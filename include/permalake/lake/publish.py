@@ -131,7 +131,7 @@ class _Publish:
             lock(connection, self._row.network)
             if not head.apply(connection):
                 raise MovedMeanwhileError(f"{self._row.network}: its head")
-            if self._counts:
+            if self._days_with_rows() - set(self._withheld):
                 fix_settings(connection, self._settings, self._row.network)
             move(connection, self._row.network, moves)
             return self._record(connection, moves)
