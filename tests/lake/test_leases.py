@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import threading
 import time
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 
 import psutil
@@ -70,9 +71,32 @@ def test_other_days_other_networks_and_the_same_run_go_on_at_once(lake) -> None:
     assert lake.begin(NETWORK, DAY1, DAY1, "first").id == lake.resume(NETWORK, "first").id
 
 
+def test_a_run_of_another_network_with_the_same_id_frees_no_days_of_this_one(lake) -> None:
+    run_id = "backfill__2022-09-29T00:00:00+00:00"
+    lake.begin(NETWORK, DAY1, DAY1, run_id)
+    lake.begin("iota", DAY1, DAY1, run_id)
+    lake.builds.release("iota", run_id)
+    with pytest.raises(PermalakeError, match="shimmer 2022-09-28 is being built by run backfill"):
+        lake.begin(NETWORK, DAY1, DAY1, "other")
+    lake.begin("iota", DAY1, DAY1, "other")
+
+
+def test_the_end_of_an_older_process_leaves_the_lease_to_a_newer_one_of_its_run(lake) -> None:
+    older, newer = ExitStack(), ExitStack()
+    for process in (older, newer):
+        process.enter_context(leasing.alone(lake.database, NETWORK, leasing.CARRY, "run"))
+        time.sleep(0.01)
+    older.close()
+    other = {"run_id": "other", "kind": leasing.CARRY}
+    with pytest.raises(PermalakeError, match="is being carried by run run"):
+        leasing.take(lake.database, NETWORK, DAY1, DAY1, **other)
+    newer.close()
+    leasing.take(lake.database, NETWORK, DAY1, DAY1, **other)
+
+
 def test_a_waiting_run_goes_on_when_the_other_is_over(lake) -> None:
     lake.begin(NETWORK, DAY1, DAY1, "first")
-    threading.Timer(1.0, lake.builds.release, ["first"]).start()
+    threading.Timer(1.0, lake.builds.release, [NETWORK, "first"]).start()
     began = time.monotonic()
     lake.begin(NETWORK, DAY1, DAY1, "second", wait=30)
     assert 0.9 < time.monotonic() - began < 25

@@ -136,7 +136,7 @@ def test_what_was_staged_before_is_published_after(settings, lake, history, hold
     pass_audit(staged)
     if not holding:
         lake.leave()
-        lake.builds.release("staged")
+        lake.builds.release(NETWORK, "staged")
     maintain(settings, lake, after(now()))
     again = lake.resume(NETWORK, "staged")
     assert again.staged.counts()["messages"] == {DAY3: 9}
@@ -155,7 +155,7 @@ def test_files_that_a_running_build_has_not_committed_yet_stay(settings, lake, h
     maintain(settings, lake, after(now()))
     assert file.exists()
     lake.discard(running)
-    lake.builds.release("running")
+    lake.builds.release(NETWORK, "running")
     maintain(settings, lake, after(now()))
     assert not file.exists()
 
@@ -200,7 +200,7 @@ def test_an_abandoned_staging_is_given_up_and_a_held_one_is_not(settings, lake, 
     assert lake.resume(NETWORK, "left").staged.counts()["messages"] == {DAY3: 9}
 
     lake.leave()
-    lake.builds.release("left")
+    lake.builds.release(NETWORK, "left")
     assert clear_landings(settings, lake.database, limit, dry_run=True).removed == 1
     maintain(settings, lake, limit)
     assert str(clear_landings(settings, lake.database, limit)) == "_attempts: 1 file removed (6 bytes)"

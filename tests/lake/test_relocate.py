@@ -68,7 +68,7 @@ def built(settings, lake):
             )
         )
     lake.leave()
-    lake.builds.release("staged")
+    lake.builds.release(NETWORK, "staged")
     return done
 
 

@@ -72,7 +72,7 @@ def built(settings, lake):
     stage_day(settings, staged, DAY3, 3, 9)
     pass_audit(staged)
     lake.leave()
-    lake.builds.release("staged")
+    lake.builds.release(NETWORK, "staged")
     return done
 
 

@@ -94,3 +94,11 @@ def test_results_that_rest_on_work_done_anew_do_not_count(ledger) -> None:
     assert claim(ledger, "audit") is None
     assert claim(ledger, "analytics") == DONE
     assert ledger.latest("shimmer", "run", "audit").claimed_by == SUPERSEDED
+
+
+def test_an_interrupted_run_leaves_that_of_another_network_with_its_id_alone(ledger) -> None:
+    for network in ("shimmer", "wormhole"):
+        ledger.start(network, "run", "audit", DAYS)
+    ledger.interrupt("wormhole", "run")
+    states = {row.key.network: (row.result.state, row.result.reason) for row in ledger.of_run("run")}
+    assert states == {"shimmer": ("running", None), "wormhole": ("failed", "interrupted")}

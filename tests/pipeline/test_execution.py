@@ -79,7 +79,7 @@ def refused(step: str, result: StepResult, work: Workspace) -> Callable[[], None
 
 def is_free(work: Workspace) -> bool:
     work.builds.lease(NETWORK, DAY1, DAY1, "another run")
-    work.builds.release("another run")
+    work.builds.release(NETWORK, "another run")
     return True
 
 
@@ -165,7 +165,7 @@ def test_steps_with_nothing_to_catch_up_are_left_out(work, name) -> None:
 
 def test_a_run_goes_on_with_the_staging_of_an_earlier_one(work) -> None:
     stage(work)()
-    work.builds.release("run")  # The earlier run has ended: nobody waits for its lease.
+    work.builds.release(NETWORK, "run")  # The earlier run has ended: nobody waits for its lease.
     later = replace(REQUEST, run_id="later", dag_run="later", only=PUBLISH)
     outcome: StepOutcome = execute(work, later, IOTA.step(PUBLISH), Submits())
     assert outcome.request.run_id == "run"
@@ -191,7 +191,7 @@ def test_a_later_step_is_refused_where_a_day_of_the_range_failed_or_was_never_bu
     def refusal(first, last):
         request = replace(REQUEST, start=first, end=last, only=AUDIT.name, run_id="later", dag_run="later")
         result = execute(work, request, AUDIT, Submits()).result
-        work.builds.release("later")
+        work.builds.release(NETWORK, "later")
         return str(result.reason)
 
     after = DAY3 + timedelta(1)

@@ -44,9 +44,9 @@ class Builds:
         catalog.ensure(self._settings, self._database, network, self._namespaces(network).tables)
         leases.take(self._database, network, start, end, run_id=run_id, wait=wait)
 
-    def release(self, run_id: str) -> None:
-        """Release the days that a run holds: it is over, for better or worse."""
-        leases.release(self._database, run_id)
+    def release(self, network: str, run_id: str) -> None:
+        """Release the days that a run holds of a network: it is over, for better or worse."""
+        leases.release(self._database, network, run_id)
 
     @contextmanager
     def begin(

@@ -49,8 +49,11 @@ def take(
     run_id: str,
     kind: str = DAYS,
     wait: float = 0.0,
-) -> None:
+) -> str:
     """Acquire the lease of start..end for ``run_id``, waiting up to ``wait`` seconds for another run.
+
+    Returns:
+        The time at which it was taken, as its row has it: a newer process of the same run has another one.
 
     Raises:
         PermalakeError: if another run still holds an overlapping range of that kind; it names the run.
@@ -59,12 +62,17 @@ def take(
     while True:
         with database.write() as connection:
             is_known = lock_network(connection, network)
-            refusal = _take(connection, network, start, end, run_id=run_id, kind=kind) if is_known else None
+            taken_at = clock(connection)
+            refusal = (
+                _take(connection, network, start, end, run_id=run_id, kind=kind, taken_at=taken_at)
+                if is_known
+                else None
+            )
         if not is_known:
             ensure_network(database, network)
             continue
         if refusal is None:
-            return
+            return taken_at
         if time.monotonic() >= give_up:
             raise PermalakeError(refusal)
         time.sleep(min(_POLL_SECONDS, max(0.0, give_up - time.monotonic())))
@@ -73,14 +81,15 @@ def take(
 def lock_network(connection: Connection, network: str) -> bool:
     """Lock the network's row until the transaction ends; return False if there is none.
 
-    PostgreSQL lets two transactions look for leases at once; each would miss the other's.
+    PostgreSQL lets two transactions look for leases at once; each would miss the other's. Whoever changes the
+    records of several days locks it first: two such transactions would wait for each other without end.
     """
     row = networks.c.network == network
     return connection.execute(update(networks).where(row).values(turn=networks.c.turn + 1)).rowcount > 0
 
 
 def _take(
-    connection: Connection, network: str, start: date, end: date, *, run_id: str, kind: str
+    connection: Connection, network: str, start: date, end: date, *, run_id: str, kind: str, taken_at: str
 ) -> str | None:
     """Acquire the lease, or return a line that names the holder."""
     overlap = (
@@ -89,7 +98,6 @@ def _take(
         leases.c.start <= end,
         leases.c.end >= start,
     )
-    taken_at = clock(connection)
     others = connection.execute(
         select(leases).where(*overlap, leases.c.run_id != run_id, leases.c.beat_at >= oldest_beat(connection))
     ).all()
@@ -120,25 +128,33 @@ def _work_of(row: Row[Any]) -> str:
     return f"{row.network} is being {verbs.get(row.kind, f'written into {row.kind}')}"
 
 
-def release(database: Database, run_id: str) -> None:
-    """Release all leases of ``run_id``."""
+def release(database: Database, network: str, run_id: str) -> None:
+    """Release all leases that a run holds of a network; runs of two networks may share an id."""
+    mine = (leases.c.network == network, leases.c.run_id == run_id)
     with database.write() as connection:
-        connection.execute(delete(leases).where(leases.c.run_id == run_id))
+        connection.execute(delete(leases).where(*mine))
 
 
 def release_days(
-    connection: Connection, network: str, start: date, end: date, *, run_id: str, kind: str = DAYS
+    connection: Connection,
+    network: str,
+    start: date,
+    end: date,
+    *,
+    run_id: str,
+    kind: str = DAYS,
+    taken_at: str | None = None,
 ) -> None:
-    """Release the lease of one range."""
-    connection.execute(
-        delete(leases).where(
-            leases.c.network == network,
-            leases.c.kind == kind,
-            leases.c.start == start,
-            leases.c.end == end,
-            leases.c.run_id == run_id,
-        )
+    """Release the lease of one range; with ``taken_at``, unless its run has taken it again since."""
+    mine = (
+        leases.c.network == network,
+        leases.c.kind == kind,
+        leases.c.start == start,
+        leases.c.end == end,
+        leases.c.run_id == run_id,
     )
+    same = () if taken_at is None else (leases.c.taken_at == taken_at,)
+    connection.execute(delete(leases).where(*mine, *same))
 
 
 def beat(database: Database, network: str, run_id: str, kind: str = DAYS) -> bool:
@@ -155,13 +171,13 @@ def alone(database: Database, network: str, kind: str, run_id: str, wait: float 
     Raises:
         PermalakeError: if another run still holds it after ``wait`` seconds; it names the run.
     """
-    take(database, network, date.min, date.max, run_id=run_id, kind=kind, wait=wait)
+    taken_at = take(database, network, date.min, date.max, run_id=run_id, kind=kind, wait=wait)
     try:
         with Heartbeat(database, network, run_id, kind) as heartbeat:
             yield heartbeat
     finally:
         with database.write() as connection:
-            release_days(connection, network, date.min, date.max, run_id=run_id, kind=kind)
+            release_days(connection, network, date.min, date.max, run_id=run_id, kind=kind, taken_at=taken_at)
 
 
 class Heartbeat:

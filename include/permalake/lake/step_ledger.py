@@ -115,12 +115,12 @@ class StepLedger:
                 )
             )
 
-    def interrupt(self, dag_run: str) -> None:
-        """Record that the steps of a run that are not over will not be: somebody ended the run."""
+    def interrupt(self, network: str, dag_run: str) -> None:
+        """Record that the steps of a network's run that are not over will not be: somebody ended the run."""
         with self._database.write() as connection:
             connection.execute(
                 update(runs)
-                .where(runs.c.dag_run == dag_run, runs.c.state == "running")
+                .where(runs.c.network == network, runs.c.dag_run == dag_run, runs.c.state == "running")
                 .values(state="failed", reason="interrupted", ended_at=now())
             )
 

@@ -89,9 +89,10 @@ def _follow(process: subprocess.Popen[bytes], answers: IO[bytes], run: Run, log:
         with suppress(PermalakeError):
             report.follow(work.steps.of_run(request.run_id, request.network))
     if state.strip() != b"success":
-        work.builds.release(request.run_id)
+        work.builds.release(request.network, request.run_id)
         reason = "the run did not get through"
-        failures = [row for row in work.steps.of_run(request.run_id) if row.result.state != "done"]
+        rows = work.steps.of_run(request.run_id, request.network)
+        failures = [row for row in rows if row.result.state != "done"]
         if failures:
             reason = f"{failures[-1].key.step}: {failures[-1].result.failure}"
         raise PermalakeError(f"{report.title}: {reason}; the log is {log}")

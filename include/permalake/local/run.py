@@ -152,10 +152,10 @@ class Run:
                 self._watch()
                 self._show(step, outcome)
         except KeyboardInterrupt:
-            self._work.steps.interrupt(self._request.dag_run)
+            self._work.steps.interrupt(self._request.network, self._request.dag_run)
             raise
         finally:
-            self._work.builds.release(self._request.run_id)
+            self._work.builds.release(self._request.network, self._request.run_id)
 
     def _is_left(self, step: Step) -> bool:
         if self.is_unchanged:

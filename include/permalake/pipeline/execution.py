@@ -65,7 +65,7 @@ def execute(
         result = failed(error)
     outcome = StepOutcome(request, result)
     if outcome.is_failure:
-        work.builds.release(request.run_id)
+        work.builds.release(request.network, request.run_id)
     return outcome
 
 
@@ -114,7 +114,7 @@ def _published(work: Workspace, request: BuildRequest, step: Step, say: Say) -> 
     runs.hold(work, request, say)
     if not runs.is_unchanged(work, request):
         return None
-    work.builds.release(request.run_id)
+    work.builds.release(request.network, request.run_id)
     # If it were skipped, publish would be too, and there would be no asset event of these days.
     if runs.is_unreported(work, request) and (result := claim(work, request, step)):
         return result

@@ -84,7 +84,7 @@ def continued(work: Workspace, request: BuildRequest, say: Callable[[str], None]
     """
     hold(work, request, say)
     if unfinished := work.builds.unfinished(request.network, request.start, request.end):
-        work.builds.release(request.run_id)
+        work.builds.release(request.network, request.run_id)
         request = replace(request, run_id=unfinished)
         hold(work, request, say)
         return request
