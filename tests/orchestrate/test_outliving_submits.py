@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
 import pytest
@@ -50,7 +50,7 @@ def work(config, monkeypatch):
 def context():
     """The context of a task of the same run."""
     return {
-        "dag_run": SimpleNamespace(conf={}, run_type="manual"),
+        "dag_run": SimpleNamespace(conf={}, run_type="manual", run_after=datetime.now(UTC)),
         "run_id": RUN,
         "params": {"network": NETWORK, "start": str(DAY1)},
         "ti": SimpleNamespace(id="try", xcom_push=lambda *_: None),

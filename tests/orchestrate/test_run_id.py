@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from types import SimpleNamespace
 
 import pytest
@@ -16,7 +17,9 @@ SETTINGS = Settings(networks={"shimmer": {"protocol": "stardust", "bech32_hrp": 
 
 
 def request(run_id):
-    run = SimpleNamespace(conf={RUN_ID: run_id}, run_type="manual")
+    run = SimpleNamespace(
+        conf={RUN_ID: run_id}, run_type="manual", run_after=datetime(2022, 9, 29, tzinfo=UTC)
+    )
     params = {"network": "shimmer", "date": "2022-09-28"}
     return request_from(SETTINGS, IOTA, {"dag_run": run, "run_id": "airflow's", "params": params})
 

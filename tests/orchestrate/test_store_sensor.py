@@ -34,7 +34,7 @@ def context(config, monkeypatch):
     def started(minutes):
         first = datetime.now(UTC) - timedelta(minutes=minutes)
         return {
-            "dag_run": SimpleNamespace(conf={}, run_type="manual"),
+            "dag_run": SimpleNamespace(conf={}, run_type="manual", run_after=datetime.now(UTC)),
             "run_id": "manual__1",
             "params": {"start": "2024-07-04"},
             "ti": SimpleNamespace(get_first_reschedule_date=lambda context: first),

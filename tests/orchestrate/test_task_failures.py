@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from collections import defaultdict
+from datetime import UTC, datetime
 from types import SimpleNamespace
 
 import psutil
@@ -49,7 +50,7 @@ def failure(task, **params) -> AirflowException:
 
 def context(**params):
     return {
-        "dag_run": SimpleNamespace(conf={}, run_type="manual"),
+        "dag_run": SimpleNamespace(conf={}, run_type="manual", run_after=datetime.now(UTC)),
         "run_id": RUN,
         "params": {"network": NETWORK, "start": str(DAY1), **params},
         "ti": SimpleNamespace(id="try-1", xcom_push=REPORTS.__setitem__),

@@ -20,7 +20,7 @@ _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.~:+-]{0,249}")
 
 
 def request_from(settings: Settings, domain: Domain, context: Any) -> BuildRequest:
-    """Return what the run asks for; without days, the UTC day of its data interval."""
+    """Return what the run asks for; without days, that of :func:`interval_day`."""
     run = context["dag_run"]
     run_id = _checked_run_id((run.conf or {}).get(RUN_ID) or context["run_id"])
     given = dict(context["params"])
@@ -56,6 +56,9 @@ def _checked_run_id(run_id: object) -> str:
 
 
 def interval_day(context: Any) -> date:
-    """Return the day of the run's data interval; a run that has none is about yesterday."""
-    start: datetime | None = context.get("data_interval_start")
-    return (start or datetime.now(UTC) - timedelta(days=1)).astimezone(UTC).date()
+    """Return the UTC day of the run's data interval.
+
+    A run that has none is about the day before the one on which it was triggered, for each task and each try.
+    """
+    begin: datetime = context.get("data_interval_start") or context["dag_run"].run_after - timedelta(days=1)
+    return begin.astimezone(UTC).date()

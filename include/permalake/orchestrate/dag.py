@@ -48,7 +48,7 @@ def params(domain: Domain) -> dict[str, Param]:
             None,
             title="First day (UTC)",
             **day,
-            description="Empty: the day of the run's interval.",
+            description="Empty: the day of the run's interval; without one, the day before it was triggered.",
         ),
         "end": Param(
             None,
