@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,8 +17,10 @@ from permalake.errors import PermalakeError
 from permalake.iota.contracts import IOTA_TABLES
 from permalake.iota.contracts.unreferenced import HEAD_TABLES, UNREFERENCED_MESSAGES
 from permalake.lake import head_edit, leases, publish
+from permalake.lake.catalog import open_table
 from permalake.lake.head import Head
 from permalake.lake.head_chores import FAN, merge, sweep
+from permalake.lake.maintenance.needed import Root, needed
 from permalake.lake.maintenance.storage import listing
 from permalake.pipeline.maintenance import housekeeping
 from support.lakes import DAY1, DAY2, DAY3, NETWORK, OpenLake, messages, pass_audit, put, stage_day
@@ -196,7 +199,9 @@ def test_readers_never_miss_a_message_while_days_are_published(settings, lake, h
 
     def read():
         own = OpenLake(settings)
-        while not over.is_set():
+        is_last = False
+        while not is_last:
+            is_last = over.is_set()  # Each reads at least once, however late its thread begins.
             counts.append(sum(seen(own).values()))
 
     readers = [threading.Thread(target=read) for _ in range(2)]
@@ -254,6 +259,28 @@ def test_what_nobody_needs_is_swept_away(settings, head, lake, monkeypatch) -> N
     assert seen(lake) == {(DAY1, True): 2 * FAN}
     add(head, DAY1, 200, 1)
     assert seen(lake) == {(DAY1, True): 2 * FAN + 1}
+
+
+def test_a_state_stays_for_its_time_after_it_was_replaced_however_old_it_is(head, monkeypatch) -> None:
+    for module in ("head_chores", "head_edit"):
+        monkeypatch.setattr(f"permalake.lake.{module}.KEPT", timedelta(seconds=1.5))
+    monkeypatch.setattr(head_edit, "_MANY_SNAPSHOTS", 1)
+    add(head, DAY1, 1, 2)
+    add(head, DAY1, 2, 2)
+    time.sleep(1.6)
+    old = head.locations()["messages"]
+    every_file = {file.file_path for file in head.files("messages")}
+    paths = {Path(path) for path in needed([Root("messages", old)]).paths["messages"]}
+    head.commit(written(head, DAY1, 3, 1), {"messages": every_file})
+    sweep(head)
+    assert {Path(old), *map(Path, every_file)} <= paths
+    assert [str(path) for path in paths if not path.exists()] == []
+    assert len(open_table(head.locations()["messages"]).metadata.snapshots) == 2
+    time.sleep(1.6)
+    sweep(head)
+    assert [str(path) for path in paths if path.exists()] == []
+    add(head, DAY1, 4, 1)
+    assert len(open_table(head.locations()["messages"]).metadata.snapshots) == 2
 
 
 def test_maintenance_sweeps_a_head_that_nobody_follows(settings, head, lake, monkeypatch, tmp_path) -> None:

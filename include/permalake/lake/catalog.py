@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from functools import partial
 from itertools import pairwise
 
@@ -22,6 +23,7 @@ from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import ListType, NestedField
+from pyiceberg.utils.datetime import datetime_to_millis
 from sqlalchemy import Connection, and_, delete, insert, select
 
 from permalake.config import Settings
@@ -114,6 +116,34 @@ def unreadable(tables: Mapping[str, str]) -> dict[str, UnreadableTableError]:
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         faults = zip(tables, pool.map(fault, tables.values()), strict=True)
         return {name: error for name, error in faults if error is not None}
+
+
+def snapshots_since(table: IcebergTable, since: datetime | None) -> list[Snapshot]:
+    """Return the snapshots that were current at a moment or later: those that were replaced since, too.
+
+    A snapshot is replaced when the next one on it is written. With None: those that are current.
+    """
+    snapshots = table.metadata.snapshots
+    current = {ref.snapshot_id for ref in table.metadata.refs.values()}
+    if since is None:
+        return [snapshot for snapshot in snapshots if snapshot.snapshot_id in current]
+    earliest = datetime_to_millis(since)
+    replaced = {snapshot.parent_snapshot_id: snapshot.timestamp_ms for snapshot in snapshots}
+    return [
+        snapshot
+        for snapshot in snapshots
+        if snapshot.snapshot_id in current
+        or replaced.get(snapshot.snapshot_id, snapshot.timestamp_ms) >= earliest
+    ]
+
+
+def metadata_files_since(table: IcebergTable, since: datetime) -> list[str]:
+    """Return the metadata files that were current at a moment or later, of this one and the last hundred."""
+    earliest = datetime_to_millis(since)
+    earlier = table.metadata.metadata_log
+    replaced = [*(entry.timestamp_ms for entry in earlier[1:]), table.metadata.last_updated_ms]
+    lately = (entry.metadata_file for entry, at in zip(earlier, replaced, strict=False) if at >= earliest)
+    return [*lately, table.metadata_location]
 
 
 def read_manifests(table: IcebergTable, snapshot: Snapshot) -> list[ManifestFile]:

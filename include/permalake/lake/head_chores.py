@@ -13,12 +13,14 @@ from datetime import UTC, date, datetime
 
 from pyiceberg.manifest import DataFile
 
+from permalake.lake.catalog import metadata_files_since, open_table
 from permalake.lake.counts import day_of
 from permalake.lake.head import Head
 from permalake.lake.head_edit import KEPT
 from permalake.lake.maintenance.history import served_states
 from permalake.lake.maintenance.needed import Root, needed
 from permalake.lake.maintenance.storage import Stored, listing, remove
+from permalake.net.object_storage import inner_path
 
 FAN = 16
 
@@ -45,11 +47,14 @@ def sweep(head: Head) -> int:
 
 
 def needless(head: Head) -> list[Stored]:
-    """Return the files that no reader can need any more, none of them young."""
+    """Return the files that no reader can need any more, none of them young.
+
+    A reader may use a state of the head for :data:`KEPT` from when it was replaced, however old it is.
+    """
     since = datetime.now(UTC) - KEPT
     listed = listing(head.place)
-    young = int(since.timestamp() * 1000)
-    roots = [Root(name, at, since=young) for name, at in head.locations().items()]
+    current = head.locations()
+    roots = [Root(name, at, since=since) for name, at in current.items()]
     with head.database.read() as connection:
         stored = served_states(connection, head.network)
     roots += [Root(name, at) for name, at in stored if at.startswith(f"{head.place}/")]
@@ -57,6 +62,8 @@ def needless(head: Head) -> list[Stored]:
     if kept.lacking:
         return []
     keep = set().union(*kept.paths.values())
+    for at in current.values():
+        keep |= {inner_path(file) for file in metadata_files_since(open_table(at), since)}
     return [file for file in listed if file.written < since and file.path not in keep]
 
 

@@ -28,6 +28,7 @@ from permalake.lake.catalog import (
     move_pointer,
     open_catalog,
     open_table,
+    snapshots_since,
 )
 from permalake.lake.counts import day_of, days_between, files
 from permalake.lake.database import Database
@@ -39,7 +40,7 @@ from permalake.lake.state import LIVE, days, pointers
 LOG = logging.getLogger(__name__)
 _AT_ONCE = 4
 KEPT = timedelta(minutes=15)
-"""The time for which readers may use a state of the head that is no longer current."""
+"""The time for which readers may use a state of the head after it was replaced."""
 _MANY_SNAPSHOTS = 64
 
 
@@ -182,4 +183,6 @@ def _change(table: IcebergTable, change: TableChange) -> None:
             for file in change.added:
                 producer.append_data_file(file)
     if len(table.metadata.snapshots) > _MANY_SNAPSHOTS:
-        table.maintenance.expire_snapshots().older_than(datetime.now(UTC) - KEPT).commit()
+        kept = {snapshot.snapshot_id for snapshot in snapshots_since(table, datetime.now(UTC) - KEPT)}
+        if gone := {snapshot.snapshot_id for snapshot in table.metadata.snapshots} - kept:
+            table.maintenance.expire_snapshots().by_ids(sorted(gone)).commit()

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TypeVar
 
 from pyiceberg.manifest import ManifestFile, read_manifest_list
@@ -18,7 +19,7 @@ from pyiceberg.table.snapshots import Snapshot
 from sqlalchemy import Connection, select
 
 from permalake.errors import PermalakeError
-from permalake.lake.catalog import open_table
+from permalake.lake.catalog import open_table, snapshots_since
 from permalake.lake.maintenance import history
 from permalake.lake.maintenance.limits import Limits
 from permalake.lake.state import PUBLISHED, pointers
@@ -35,21 +36,17 @@ class Root:
     """A metadata file that somebody points to.
 
     ``every``: all snapshots that it lists may be read, else the current one alone; ``since``: and those that
-    are not older, milliseconds.
+    were current then or later.
     """
 
     table: str
     location: str
     every: bool = False
-    since: int | None = None
+    since: datetime | None = None
 
-    def snapshots(self, table: IcebergTable) -> Iterator[Snapshot]:
+    def snapshots(self, table: IcebergTable) -> list[Snapshot]:
         """Snapshots whose files are needed."""
-        heads = {ref.snapshot_id for ref in table.metadata.refs.values()}
-        for snapshot in table.metadata.snapshots:
-            recent = self.since is not None and snapshot.timestamp_ms >= self.since
-            if self.every or recent or snapshot.snapshot_id in heads:
-                yield snapshot
+        return table.metadata.snapshots if self.every else snapshots_since(table, self.since)
 
 
 @dataclass
@@ -64,7 +61,7 @@ def roots(connection: Connection, network: str, limits: Limits) -> list[Root]:
     """Return everything that points to a metadata file of the network, in one read of the catalog."""
     by_table: dict[tuple[str, str], Root] = {}
 
-    def add(table: str, location: str, every: bool = False, since: int | None = None) -> None:
+    def add(table: str, location: str, every: bool = False, since: datetime | None = None) -> None:
         root = by_table.setdefault((table, location), Root(table, location))
         root.every |= every
         root.since = since if root.since is None else root.since
@@ -75,10 +72,9 @@ def roots(connection: Connection, network: str, limits: Limits) -> list[Root]:
             pointers.c.table_namespace == network
         )
     )
-    young = int(limits.history.timestamp() * 1000)
     for catalog, table, location in rows:
         if catalog == PUBLISHED:
-            add(table, location, since=young)
+            add(table, location, since=limits.history)
         elif catalog.removesuffix("_replay") not in given_up and not catalog.startswith(history.PRIVATE):
             add(table, location, every=True)
     for table, location, is_open in history.attempt_states(connection, network, limits):
