@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import random
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 
+import pyarrow as pa
 import pytest
 
 from permalake import paths
@@ -16,6 +18,8 @@ from permalake.lake import Carries, record
 from permalake.lake.catalog import open_table
 from permalake.lake.counts import files
 from permalake.lake.state import publications
+from permalake.lake.task_files import TaskFiles
+from permalake.net.object_storage import file_io
 from support.carried_days import LedgerDay, carried, carry, history, publish
 from support.lakes import DAY1, DAY2, DAY3, NETWORK, OpenLake, build
 from support.length import LONG
@@ -82,6 +86,29 @@ def test_an_attempt_to_carry_that_was_killed_leaves_nothing_behind(settings, lak
         kinds = [row.kind for row in connection.execute(publications.select().order_by(publications.c.id))]
         assert record.newest(connection, NETWORK, "killed") is None, "it is no build of a day"
     assert kinds == ["days", "carry"]
+
+
+def test_tables_that_a_republished_day_has_no_more_are_told_as_withdrawn(settings, lake) -> None:
+    """The record of a day that was published again names its own tables alone until it is carried."""
+    contract = domain_of(NETWORK).tables["active_addresses"]
+
+    def carry_rows(*counted: date) -> dict[str, list[str]]:
+        build(settings, lake, DAY1, 1, 5, f"first, {len(counted)}")
+        figures = {"period": "day", "days": 1, "addresses": 1}
+        rows = [{"date": day, "start_date": day, **figures} for day in counted]
+        with carries_of(settings, lake).begin(NETWORK, "carry") as attempt:
+            written = TaskFiles(attempt.targets([contract]), file_io())
+            written.add(contract.name, pa.Table.from_pylist(rows, schema=contract.arrow))
+            attempt.stage_files(written.complete(), {contract.name: attempt.published_days})
+            attempt.publish()
+        with lake.database.read() as connection:
+            row = connection.execute(publications.select().order_by(publications.c.id.desc())).first()
+        return json.loads(row.withdrawn)
+
+    build(settings, lake, DAY2, 2, 5, "second")
+    assert carry_rows(DAY1, DAY2) == {}
+    assert carry_rows(DAY2) == {str(DAY1): ["active_addresses"]}
+    assert carry_rows(DAY1, DAY2) == {}
 
 
 def test_a_carried_table_is_not_staged_with_a_day(spark, settings, lake) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import shutil
+from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import datetime, timedelta
 
 import pytest
@@ -13,6 +14,7 @@ import permalake.lake.state
 from permalake.config import Settings
 from permalake.domains import domain_of
 from permalake.errors import PermalakeError
+from permalake.lake import Carries
 from permalake.lake import leases as leasing
 from permalake.lake.advisory_locks import AdvisoryLock
 from permalake.lake.database import Database
@@ -23,7 +25,7 @@ from permalake.transparency.feed import ready
 from permalake.transparency.signing import signed_lake
 from permalake.transparency.verify import verify
 from support import lake_processes
-from support.lakes import DAY1, DAY2, NETWORK, OpenLake, build, state
+from support.lakes import DAY1, DAY2, DAY3, NETWORK, OpenLake, build, stage_day, state
 from support.postgres_server import postgres
 from support.signed_lakes import NAME, at_home, sign, table_of
 
@@ -33,7 +35,7 @@ PASSWORD = "q7Zs3cr3tQ7z"
 
 @pytest.fixture(scope="module")
 def server():
-    with postgres(PASSWORD, ("lake", "empty", "clocks", "writers", "signed")) as running:
+    with postgres(PASSWORD, ("lake", "empty", "clocks", "writers", "signed", "turns")) as running:
         yield running
 
 
@@ -109,6 +111,32 @@ def test_what_is_read_at_once_is_of_one_moment(server) -> None:
         assert reading.execute(counting).scalar() == before
     with database.read() as reading:
         assert reading.execute(counting).scalar() == before + 1
+
+
+def test_whoever_changes_several_days_waits_for_the_networks_turn(server, tmp_path, monkeypatch) -> None:
+    """A mark beside a beginning was lost; two that changed days in different orders waited without end."""
+    settings = settings_of(tmp_path, server.uri("turns", sslmode="require"))
+    lake = OpenLake(settings)
+    for number, day in enumerate((DAY1, DAY2), start=1):
+        build(settings, lake, day, number, 5, f"run {day}")
+    staged = lake.begin(NETWORK, DAY3, DAY3, "third")
+    stage_day(settings, staged, DAY3, 3, 5)
+    with Carries(settings, lake.database, domain_of).begin(NETWORK, "carry") as carried:
+        monkeypatch.setattr(leasing, "take", lambda *_, **__: None)  # It waits for the turn too.
+        changes = {
+            "mark": lambda: lake.builds.mark_stale(NETWORK, [DAY1], "late"),
+            "begin": lambda: OpenLake(settings).begin(NETWORK, DAY2, DAY2, "again"),
+            "pin": staged.pin,
+            "quarantine": lambda: staged.quarantine(lambda _: None),
+            "carry": carried.publish,
+        }
+        with ThreadPoolExecutor(len(changes)) as pool:
+            with lake.database.write() as connection:
+                leasing.lock_network(connection, NETWORK)
+                futures = {pool.submit(change): name for name, change in changes.items()}
+                assert {futures[future] for future in wait(futures, timeout=2).done} == set()
+            for future in futures:
+                future.result(timeout=30)
 
 
 @pytest.mark.long

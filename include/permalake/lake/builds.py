@@ -72,6 +72,7 @@ class Builds:
         check_not_behind(self._settings, self._database)
         self.lease(network, start, end, run_id, wait)
         with self._database.write() as connection:
+            leases.lock_network(connection, network)  # a mark of stale days comes before or after it
             row = record.begin(connection, network, start, end, run_id=run_id, fingerprint=fingerprint)
         with holding(self._database, row) as held:
             yield Attempt(self._settings, held, self._namespaces(network).tables)
@@ -160,6 +161,7 @@ class Builds:
         The next publication of the day clears the mark, unless the day is being built already.
         """
         with self._database.write() as connection:
+            leases.lock_network(connection, network)
             for start, end in ranges(days):
                 stale.mark(connection, network, start, end, reason)
 

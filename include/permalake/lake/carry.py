@@ -8,6 +8,7 @@ not, and ends at the last published day.
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from permalake.contracts import Table
 from permalake.contracts.namespaces import Namespaces
 from permalake.lake import catalog, leases, record, task_files
 from permalake.lake.commit import change, move, record_publication
+from permalake.lake.counts import rows_per_day
 from permalake.lake.database import Database
 from permalake.lake.held import LeasedAttempt
 from permalake.lake.publication_log import check_not_behind
@@ -104,15 +106,12 @@ class CarryAttempt(OpenStaging):
     def _move(self, moves: Moves, staged: Mapping[str, str], counts: Mapping[str, dict[date, int]]) -> None:
         """Move all pointers by compare and set, and record it."""
         self._held.locations()  # the lease still holds
+        moved = {name: new for name, (_, new) in moves.items()}
+        replayed = any(moved[name] != at for name, at in staged.items())
+        withdrawn = _withdrawn(moves, self.start, self.end)
         with self._database.write() as connection:
+            leases.lock_network(connection, self.network)
             move(connection, self.network, moves)
-            moved = {name: new for name, (_, new) in moves.items()}
-            replayed = any(moved[name] != at for name, at in staged.items())
-            rows = {
-                day: {name: per_day[day] for name, per_day in counts.items() if day in per_day}
-                for day in self.published_days
-            }
-            withdrawn = record.withdrawn(connection, self.network, counts.keys(), rows)
             publication, _ = record_publication(
                 connection, self._row, leases.CARRY, moved, replayed=replayed, withdrawn=withdrawn
             )
@@ -134,6 +133,18 @@ class CarryAttempt(OpenStaging):
                 carried_id=self._basis.days[row.date],
                 rows=json.dumps(dict(sorted(rows.items()))),
             )
+
+
+def _withdrawn(moves: Moves, start: date, end: date) -> dict[date, list[str]]:
+    """Return the tables that lose all their rows of a day of start..end, by day.
+
+    The record of a day does not tell: since the day was published again it has the day's own tables alone.
+    """
+    lost: dict[date, list[str]] = defaultdict(list)
+    for name, (before, after) in sorted(moves.items()):
+        for day in rows_per_day(before, start, end).keys() - rows_per_day(after, start, end).keys():
+            lost[day].append(name)
+    return lost
 
 
 class Carries:
@@ -161,6 +172,7 @@ class Carries:
         catalog.ensure(self._settings, self._database, network, contracts)
         with leases.alone(self._database, network, leases.CARRY, run_id, wait) as heartbeat:
             with self._database.write() as connection:
+                leases.lock_network(connection, network)
                 basis = waiting(connection, network)
                 if basis is not None:
                     row = record.begin(connection, network, *basis.span, run_id=run_id, kind=leases.CARRY)

@@ -13,7 +13,7 @@ from permalake.lake import record
 from permalake.lake.database import Database
 from permalake.lake.day_record import check_day
 from permalake.lake.held import LeasedAttempt
-from permalake.lake.leases import format_range
+from permalake.lake.leases import format_range, lock_network
 from permalake.lake.record import AttemptRow
 from permalake.lake.staged_state import StagedState
 from permalake.lake.staged_tables import StagedTables
@@ -72,6 +72,7 @@ def pin(database: Database, row: AttemptRow, staged: dict[str, str], state: Stag
         record.pin(connection, row.attempt_id, staged)
     present = {day for per_day in state.counts().values() for day in per_day}
     with database.write() as connection:
+        lock_network(connection, row.network)
         refused = record.refusals(connection, row.attempt_id)
         recorded_days = record.known_days(connection, row.network, row.start, row.end)
         verdicts = record.verdicts(connection, row.attempt_id)

@@ -16,6 +16,7 @@ from permalake.lake.commit import commit_apart
 from permalake.lake.counts import rows_per_day
 from permalake.lake.database import Database
 from permalake.lake.day_rows import DayRows
+from permalake.lake.leases import lock_network
 from permalake.lake.record import AttemptRow
 from permalake.lake.task_files import WrittenFile
 
@@ -65,6 +66,7 @@ def add(
 
 def _record_quarantined(database: Database, attempt: AttemptRow, counted: dict[date, int]) -> None:
     with database.write() as connection:
+        lock_network(connection, attempt.network)
         recorded_days = record.known_days(connection, attempt.network, attempt.start, attempt.end)
         for day in recorded_days | set(counted):
             record.set_day(connection, attempt.network, day, quarantined=counted.get(day, 0))
