@@ -7,10 +7,12 @@ import json
 
 from permalake.wormhole.codec.encode_vaa import (
     encode_asset_meta,
+    encode_body,
     encode_nft_transfer,
     encode_transfer,
     encode_transfer_with_payload,
 )
+from permalake.wormhole.reference import load_reference
 from support.vaa_data import DATA
 
 VECTORS = {
@@ -51,9 +53,10 @@ MCTP = {
     "unlock_fee_refined": b"\x05\x01" + _CIRCLE + word(20) + u64(21) + word(22),
 }
 CONNECT = b"\x01" + word(5) + word(6) + word(7)
-# The account is the key hash of BIP-173's examples.
+GATEWAY_ACCOUNT = "osmo1w508d6qejxtdg4y5r3zarvary0c5xw7kjxy2e2"
+"""The account is the key hash of BIP-173's examples."""
 GATEWAY = b'{"gateway_transfer":{"chain":20,"recipient":"%s","fee":"0","nonce":1}}' % base64.b64encode(
-    b"osmo1w508d6qejxtdg4y5r3zarvary0c5xw7kjxy2e2"
+    GATEWAY_ACCOUNT.encode()
 )
 RECEIVED = {
     **{"connect": CONNECT, "recipient": word(9), "gateway": GATEWAY},
@@ -105,3 +108,19 @@ def made_messages(contracts):
         made.append((layout, *bridge, transfer(chain, address, told)))
     made += [("ntt", 2, word(99), one) for name, one in VECTORS.items() if name.startswith("transceiver")]
     return [*made, ("query_response", 2, word(99), VECTORS["query response"])]
+
+
+def made_bodies(timestamp):
+    """The bodies of VAAs with a message of every layout, by the contracts of the bundled reference data."""
+    return [
+        encode_body(
+            timestamp=timestamp,
+            nonce=0,
+            emitter_chain=chain,
+            emitter_address=emitter,
+            sequence=sequence,
+            consistency_level=1,
+            payload=bytes(payload),
+        )
+        for sequence, (_, chain, emitter, payload) in enumerate(made_messages(load_reference().contracts()))
+    ]

@@ -14,6 +14,7 @@ from support.audit_days import scope, violations
 DAY, NEXT = dt.date(2024, 3, 10), dt.date(2024, 3, 11)
 TOKEN, DENIED, OTHER = "aa" * 32, "dd" * 32, "bb" * 32
 EMITTER = "ee" * 32
+GATEWAY = "WORMCHAIN_GATEWAY_TRANSFER"
 NOON = dt.datetime(2024, 3, 10, 12, tzinfo=dt.UTC)
 VALUE = {
     **{"amount": "1.5", "token_price_usd": Decimal("0.5"), "notional_usd": Decimal("0.75")},
@@ -93,6 +94,7 @@ def _applications(rows):
     """Every message has an application; TBTC receives the first transfer, the rest of a day belongs together.
 
     Two messages of NTT move the priced token, one of them by a contract that is not listed; one is delivered.
+    Gateway passes the next day's transfer on to chain 20.
     """
     for number, day in ((20, DAY), (21, DAY)):
         _message(rows, key(number), day)
@@ -102,8 +104,10 @@ def _applications(rows):
     rows["relayer_deliveries"].append({"row_key": key(20), "date": DAY})
     _application(rows, key(1), DAY, "TBTC", "recipient")
     _moved(rows, key(1), DAY, "TBTC", bridged=True)
-    for number, day in ((2, DAY), (3, DAY), (4, DAY), (5, NEXT), (6, DAY)):
-        _application(rows, key(number), day, "PORTAL_TOKEN_BRIDGE", "token_bridge")
+    _application(rows, key(5), NEXT, GATEWAY, "gateway")
+    _moved(rows, key(5), NEXT, GATEWAY, bridged=True, target_chain=20)
+    for number in (2, 3, 4, 6):
+        _application(rows, key(number), DAY, "PORTAL_TOKEN_BRIDGE", "token_bridge")
     for number in (7, 8):
         _application(rows, key(number), DAY, "UNKNOWN", None, listed=False)
     for day, app_id, messages, transfers, value in (
@@ -111,7 +115,7 @@ def _applications(rows):
         (DAY, "TBTC", 1, 1, "0.75"),
         (DAY, "PORTAL_TOKEN_BRIDGE", 4, 3, "0.75"),
         (DAY, "UNKNOWN", 2, 0, None),
-        (NEXT, "PORTAL_TOKEN_BRIDGE", 1, 1, "0.75"),
+        (NEXT, GATEWAY, 1, 1, "0.75"),
     ):
         rows["applications_daily"].append(
             {
@@ -127,14 +131,18 @@ def _application(rows, row_key, day, app_id, layout, listed=True):
     )
 
 
-def _moved(rows, row_key, day, app_id, *, bridged):
+def _moved(rows, row_key, day, app_id, *, bridged, target_chain=4):
     rows["application_transfers"].append(
         {
             **{"row_key": row_key, "date": day, "app_id": app_id, "in_token_transfers": int(bridged)},
-            **{"token_chain": 2, "token_address": TOKEN, "amount": "150", "target_chain": 4},
+            **{"token_chain": 2, "token_address": TOKEN, "amount": "150", "target_chain": target_chain},
         }
     )
-    rows["application_transfer_details"].append({"row_key": row_key, "date": day, **VALUE})
+    rows["application_transfer_details"].append({"row_key": row_key, "date": day, **_value(day)})
+
+
+def _value(day):
+    return {**VALUE, "price_distance_seconds": (day - DAY).days * 86_400}
 
 
 def _route(day, token):
@@ -151,7 +159,7 @@ def _transfer(rows, row_key, day, token, receiver):
     rows["token_transfer_payload"].append(
         {"row_key": row_key, **_route(day, token), "target_address": "00", "amount": "150"}
     )
-    value = {**VALUE, "price_distance_seconds": (day - DAY).days * 86_400}
+    value = _value(day)
     if token != TOKEN:
         value = {**dict.fromkeys(VALUE), "amount": None if token == OTHER else "1.5"}
     if token == OTHER:
@@ -256,7 +264,7 @@ def of_applications(rows):
     """Breaks what the tables of applications say, one value at a time."""
     ntt, unlisted, bridged = key(20), key(21), key(1)
     rows["application_messages"].remove(find(rows, "application_messages", row_key=key(8)))
-    find(rows, "application_transfers", row_key=bridged)["amount"] = "151"
+    find(rows, "application_transfers", row_key=bridged).update(amount="151", target_chain=5)
     find(rows, "application_transfer_details", row_key=ntt)["notional_usd"] += Decimal("0.00000001")
     find(rows, "application_transfer_details", row_key=bridged)["amount"] = "1.6"
     denied = find(rows, "application_transfers", row_key=unlisted)
@@ -266,12 +274,13 @@ def of_applications(rows):
     rows["application_transfers"].append({**denied, "row_key": key(91), "date": NEXT, "app_id": "X"})
     find(rows, "applications_daily", date=NEXT)["messages"] = 2
     find(rows, "applications_daily", app_id="TBTC")["transfers"] = 2
-    route = f"2:{TOKEN} to 4"
     return {
         ("application_of_every_message", DAY, key(8)),
         ("application_messages_add_up", DAY, "UNKNOWN of chain 2"),
-        ("bridged_transfers_agree", DAY, f"{bridged} 150 {route}"),
-        ("bridged_transfers_agree", DAY, f"{bridged} 151 {route}"),
+        ("bridged_transfers_agree", DAY, f"{bridged} 150 2:{TOKEN}"),
+        ("bridged_transfers_agree", DAY, f"{bridged} 151 2:{TOKEN}"),
+        ("bridged_targets_agree", DAY, f"{bridged} to 4"),
+        ("bridged_targets_agree", DAY, f"{bridged} to 5"),
         ("application_notional_is_amount_times_price", DAY, ntt),
         ("application_sums_add_up", DAY, "NATIVE_TOKEN_TRANSFER of chain 2"),
         ("bridged_values_agree", DAY, f"{bridged} 1.5 0.75000000"),
@@ -284,7 +293,7 @@ def of_applications(rows):
         ("application_transfers_have_application", NEXT, f"{key(91)} X"),
         ("details_of_every_application_transfer", NEXT, key(91)),
         ("deliveries_have_application", NEXT, key(90)),
-        ("application_messages_add_up", NEXT, "PORTAL_TOKEN_BRIDGE of chain 2"),
+        ("application_messages_add_up", NEXT, f"{GATEWAY} of chain 2"),
         ("application_transfers_add_up", DAY, "TBTC of chain 2"),
     }
 
@@ -295,7 +304,7 @@ def test_good_days_keep_every_law(found) -> None:
 
 def from_afar(rows):
     """One quote lies outside of a window of 12 hours, and a day has no prices."""
-    for row in rows["token_transfer_details"]:
+    for row in (*rows["token_transfer_details"], *rows["application_transfer_details"]):
         if row["date"] == NEXT:
             row["notional_usd"] = row["token_price_usd"] = None
             row["price_timestamp"] = row["price_source"] = row["price_distance_seconds"] = None

@@ -65,7 +65,11 @@ APPLICATION_TRANSFERS = per_vaa(
     ),
     word("sender_address", "Sender", required=False),
     word("recipient_address", "Recipient, read from the application's payload"),
-    chain("target_chain", "Chain of the recipient", required=False),
+    chain(
+        "target_chain",
+        "Chain of the recipient; of a transfer through Gateway the one behind Wormchain",
+        required=False,
+    ),
     _uint("fee", "Relayer's fee, raw, in units of the token."),
     Column(
         "in_token_transfers",

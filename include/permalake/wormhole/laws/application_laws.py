@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from permalake.audit.laws import balance, covered, each_row, entries, side, violations
 from permalake.contracts.rows import Row
+from permalake.wormhole.codec.applications.transfers import PASSING_LAYOUTS
 from permalake.wormhole.laws.sum_laws import LIMIT, total, value_text
 from permalake.wormhole.laws.value_laws import far_quotes, wrong_distances, wrong_values
 
@@ -15,6 +16,7 @@ _MESSAGES, _TRANSFERS, _DETAILS = (
     "application_transfer_details",
 )
 _DAILY = "applications_daily"
+_PASSING = f"({', '.join(repr(layout) for layout in PASSING_LAYOUTS)})"
 _EMITTER_CHAIN = "CAST(split_part(row_key, ':', 1) AS INT)"
 _AT = "app_id || ' of chain ' || emitter_chain"
 _APPLICATIONS = f"SELECT date, row_key, app_id, {_EMITTER_CHAIN} AS emitter_chain, is_listed FROM {_MESSAGES}"
@@ -66,6 +68,13 @@ FROM ({_TOKENS}) AS moved ANTI JOIN token_prices AS quotes
     AND price_source = quotes.provider AND price_timestamp = quotes.quote_time
     AND token_price_usd = quotes.price_usd
 """
+_BRIDGED = f"SELECT date, row_key FROM {_TRANSFERS} WHERE in_token_transfers = 1"
+_STAYING = f"""
+SELECT moved.date AS date, moved.row_key AS row_key FROM ({_BRIDGED}) AS moved
+ANTI JOIN (SELECT date, row_key FROM {_MESSAGES} WHERE layout IN {_PASSING}) AS passed
+    ON moved.date = passed.date AND moved.row_key = passed.row_key
+"""
+_ROUTE = "row_key || ' to ' || target_chain"
 _REPEATED = (
     "row_key || ' ' || coalesce(amount, 'none') || ' ' || coalesce(CAST(notional_usd AS STRING), 'none')"
 )
@@ -80,14 +89,13 @@ def _wrong_sums(row: Row) -> Iterator[tuple[object, ...]]:
         yield row["date"], row["place"], value_text(value), value_text(row["notional_usd"])
 
 
-def _bridged(table: str, amounts: str) -> str:
+def _bridged(table: str, place: str, keys: str = _BRIDGED) -> str:
     """Return a side of what the token bridge moves for applications, as ``table`` tells it."""
-    keys = f"SELECT date, row_key FROM {_TRANSFERS} WHERE in_token_transfers = 1"
     rows = (
-        f"SELECT told.* FROM {table} AS told SEMI JOIN ({keys}) AS own "
-        "ON told.date = own.date AND told.row_key = own.row_key"
+        f"SELECT moved.* FROM {table} AS moved SEMI JOIN ({keys}) AS bridged "
+        "ON moved.date = bridged.date AND moved.row_key = bridged.row_key"
     )
-    return entries(rows, amounts)
+    return entries(rows, place)
 
 
 LAWS = (
@@ -122,18 +130,20 @@ LAWS = (
     balance(
         "bridged_transfers_agree",
         _TRANSFERS,
-        "What the token bridge moves for an application has its amount, token and target chain.",
+        "What the token bridge moves for an application has its amount and token.",
         expected=_bridged(
             "token_transfer_payload",
-            "row_key || ' ' || amount || ' ' || origin_chain || ':' || origin_address || ' to ' || "
-            "target_chain",
+            "row_key || ' ' || amount || ' ' || origin_chain || ':' || origin_address",
         ),
-        actual=side(
-            _TRANSFERS,
-            "row_key || ' ' || amount || ' ' || token_chain || ':' || token_address || ' to ' || "
-            "target_chain",
-            where="in_token_transfers = 1",
-        ),
+        actual=_bridged(_TRANSFERS, "row_key || ' ' || amount || ' ' || token_chain || ':' || token_address"),
+    ),
+    balance(
+        "bridged_targets_agree",
+        _TRANSFERS,
+        "What the token bridge moves for an application has its target chain, unless the application passes "
+        "it on to a chain behind that one.",
+        expected=_bridged("token_transfer_payload", _ROUTE, _STAYING),
+        actual=_bridged(_TRANSFERS, _ROUTE, _STAYING),
     ),
     balance(
         "bridged_values_agree",

@@ -16,6 +16,9 @@ from permalake.wormhole.codec.payload_reader import PayloadReader
 
 Transfer = Fields
 
+PASSING_LAYOUTS = ("gateway",)
+"""Layouts of contracts that pass a transfer on to a chain behind the one that the token bridge names."""
+
 
 class DecodedMessage(NamedTuple):
     """The fields of a message, the chain of its emitter and the whole payload."""
