@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
+from datetime import date
 from decimal import Decimal
 
 import numpy as np
@@ -18,7 +20,8 @@ from permalake.wormhole.codec.vaa import decode_vaas
 from permalake.wormhole.reference import load_reference
 from permalake.wormhole.rest.message_page import described
 from permalake.wormhole.rest.operations import operation, transaction
-from support.application_payloads import CONNECT, transfer, word
+from permalake.wormhole.rest.scorecards import top_assets
+from support.application_payloads import CONNECT, GATEWAY, GATEWAY_ACCOUNT, transfer, word
 from support.vaa_data import DATA
 
 REFERENCE = load_reference()
@@ -108,8 +111,24 @@ def test_a_message_page_tells_each_field_of_a_payload_once(dai) -> None:
 
 
 def test_a_transfer_with_payload_goes_to_the_recipient_in_its_payload() -> None:
-    bridge = next(key for key, one in CONTRACTS.items() if one.layout == "token_bridge")
     _, chain, address = next(key for key, one in CONTRACTS.items() if one.app_id == "CONNECT" and key[1] != 1)
+    properties = properties_of(transfer(chain, address, CONNECT, amount=77))
+    assert properties["appIds"] == ["PORTAL_TOKEN_BRIDGE", "CONNECT"]
+    assert (properties["toChain"], int(properties["toAddress"], 16)) == (chain, int(word(7).hex(), 16))
+    assert (properties["amount"], properties["fee"]) == ("77", "5")
+
+
+def test_a_transfer_through_gateway_goes_to_the_account_on_the_chain_behind_it() -> None:
+    _, chain, address = next(key for key, one in CONTRACTS.items() if one.layout == "gateway")
+    properties = properties_of(transfer(chain, address, GATEWAY, amount=77))
+    assert properties["appIds"] == ["PORTAL_TOKEN_BRIDGE", "WORMCHAIN_GATEWAY_TRANSFER"]
+    assert (properties["toChain"], properties["toAddress"]) == (20, GATEWAY_ACCOUNT)
+    assert properties["amount"] == "77"
+
+
+def properties_of(payload):
+    """The standardized properties of a message of the token bridge."""
+    bridge = next(key for key, one in CONTRACTS.items() if one.layout == "token_bridge")
     body = encode_body(
         timestamp=1_700_000_000,
         nonce=0,
@@ -117,9 +136,38 @@ def test_a_transfer_with_payload_goes_to_the_recipient_in_its_payload() -> None:
         emitter_address=bridge[2],
         sequence=1,
         consistency_level=1,
-        payload=transfer(chain, address, CONNECT, amount=77),
+        payload=payload,
     )
-    found = operation(tables_of(encode_vaa(0, [], body)), REFERENCE)["content"]["standarizedProperties"]
-    assert found["appIds"] == ["PORTAL_TOKEN_BRIDGE", "CONNECT"]
-    assert (found["toChain"], int(found["toAddress"], 16)) == (chain, int(word(7).hex(), 16))
-    assert (found["amount"], found["fee"]) == ("77", "5")
+    return operation(tables_of(encode_vaa(0, [], body)), REFERENCE)["content"]["standarizedProperties"]
+
+
+TOKENS = (
+    (8, f"{31566704:064x}", "31566704"),
+    (22, hashlib.sha3_256(b"0x1::aptos_coin::AptosCoin").hexdigest(), "0x1::aptos_coin::AptosCoin"),
+    (22, "ab" * 32, None),
+)
+"""Tokens whose form is not that of an account; the last one is a hash of an unlisted name."""
+
+
+@pytest.mark.parametrize(("chain", "address", "native"), TOKENS)
+def test_a_token_of_an_operation_has_its_chain_s_form(dai, chain, address, native) -> None:
+    sent = {"origin_chain": chain, "origin_address": address, "target_chain": 4, "amount": "1", "fee": "2"}
+    sent |= {"payload_id": 1, "target_address": "00" * 32}
+    tables = {name: dai[name] for name in ("message_publication", "quorum_state")}
+    told = operation({**tables, "token_transfer_payload": [sent]}, REFERENCE)["content"]
+    properties = told["standarizedProperties"]
+    assert (properties["tokenAddress"], properties["feeAddress"]) == (native or "", native or "")
+
+
+@pytest.mark.parametrize(("chain", "address", "native"), TOKENS)
+def test_a_token_of_the_top_assets_has_its_chain_s_form(chain, address, native) -> None:
+    day = {"date": date(2024, 3, 10)}
+    moved = {"emitter_chain": 2, "origin_chain": chain, "origin_address": address, "symbol": "T"}
+    moved |= {"whole": 1, "fraction": 0}
+    answers = {"messages_daily": [day], "notional_transferred_daily": [moved]}
+
+    def rows(_, __=None, **scans):
+        return answers[next(iter(scans))]
+
+    [asset] = top_assets(rows, "7d", REFERENCE)
+    assert asset["tokenAddress"] == (native or address)

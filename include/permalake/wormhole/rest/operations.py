@@ -13,7 +13,7 @@ from permalake.wormhole.reference import Reference
 from permalake.wormhole.rest.identifiers import of_row_key
 from permalake.wormhole.rest.payloads import bridge_payload
 from permalake.wormhole.rest.rows import base64_text, plain_decimal, utc_text
-from permalake.wormhole.rest.vaa_documents import Tables, first_row, native_address
+from permalake.wormhole.rest.vaa_documents import Tables, first_row, native_address, native_token
 from permalake.wormhole.rest.wormholescan_answers import (
     DestinationTransaction,
     Operation,
@@ -168,7 +168,7 @@ def _value(tables: Tables) -> OperationValue:
 
 
 def _properties(tables: Tables, reference: Reference) -> OperationProperties:
-    """Return who sent what to whom; the recipient behind an application's contract before the contract."""
+    """Return who sent what to whom; what is behind an application's contract goes before the contract."""
     published = tables["message_publication"][0]
     chain = published["emitter_chain"]
     moved = first_row(tables, "application_transfers")
@@ -181,7 +181,7 @@ def _properties(tables: Tables, reference: Reference) -> OperationProperties:
     token_chain = transfer.get("origin_chain")
     token = first_row(tables, "token_transfer_details").get("origin_token_address") or ""
     if token_chain is not None and not token:
-        token = native_address(reference, token_chain, transfer["origin_address"]) or ""
+        token = native_token(reference, token_chain, transfer["origin_address"]) or ""
     sender = chain_details.get("sender_address")
     if not sender and (address := moved.get("sender_address")):
         sender = native_address(reference, chain, address)
@@ -192,7 +192,7 @@ def _properties(tables: Tables, reference: Reference) -> OperationProperties:
         "appIds": application_ids(published, reference),
         "fromChain": chain,
         "fromAddress": sender or "",
-        "toChain": transfer.get("target_chain") or 0,
+        "toChain": moved.get("target_chain") or transfer.get("target_chain") or 0,
         "toAddress": recipient or chain_details.get("receiver_address") or "",
         "tokenChain": token_chain or 0,
         "tokenAddress": token,

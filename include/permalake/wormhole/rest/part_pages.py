@@ -37,7 +37,7 @@ from permalake.wormhole.rest.flows import (
     total_usd,
 )
 from permalake.wormhole.rest.message_list import LISTED, newest_messages
-from permalake.wormhole.rest.vaa_documents import native_address
+from permalake.wormhole.rest.vaa_documents import native_token
 
 router = page_router()
 _SITE = Path(__file__).parent / "site"
@@ -87,7 +87,7 @@ def token(  # noqa: PLR0917
     if not every and listed is None:
         raise not_found(f"token {number}:{word}")
     symbol = (listed and listed.symbol) or (every[0]["symbol"] if every else "")
-    native = (listed and listed.native_address) or native_address(reference, number, word)
+    native = (listed and listed.native_address) or native_token(reference, number, word)
     facts = [
         ("Name", listed and listed.name),
         ("Symbol", symbol),

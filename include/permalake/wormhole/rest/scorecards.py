@@ -17,7 +17,7 @@ from permalake.web.ranges import newest_real
 from permalake.web.synthetic import is_synthetic
 from permalake.wormhole.reference import Reference
 from permalake.wormhole.rest.rows import Rows, exact_sum, plain_decimal, utc_text
-from permalake.wormhole.rest.vaa_documents import native_address
+from permalake.wormhole.rest.vaa_documents import native_token
 from permalake.wormhole.rest.wormholescan_answers import (
     ChainCount,
     ChainPair,
@@ -186,7 +186,7 @@ def top_assets(rows: Rows, span: str, reference: Reference) -> list[TopAsset]:
             "emitterChain": key[0],
             "symbol": symbol or "",
             "tokenChain": key[1],
-            "tokenAddress": native_address(reference, key[1], key[2]) or key[2],
+            "tokenAddress": native_token(reference, key[1], key[2]) or key[2],
             "volume": plain_decimal(volume),
         }
         for key, volume, symbol in groups

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from permalake.contracts.quarantine import RAW_LIMIT
 from permalake.contracts.rows import Row
 from permalake.lake.serving import Scan
 from permalake.web.table_pages import json_value
-from permalake.wormhole.codec.native_addresses import native_addresses
+from permalake.wormhole.codec.native_addresses import native_addresses, native_tokens
 from permalake.wormhole.codec.vaa import decode_vaas
 from permalake.wormhole.reference import Reference
 from permalake.wormhole.rest.identifiers import MessageId, of_row_key
@@ -34,9 +34,19 @@ def first_row(tables: Tables, name: str) -> Row:
 
 
 def native_address(reference: Reference, chain: int, address: str) -> str | None:
-    """Return a 32-byte address in its chain's own form; None where it is unknown."""
-    natives = native_addresses(pa.array([chain], pa.int32()), pa.array([address]), reference.chains)
-    native: str | None = natives[0].as_py()
+    """Return an account of 32 bytes (hex) in its chain's own form; None where it is unknown."""
+    return _native(native_addresses, reference, chain, address)
+
+
+def native_token(reference: Reference, chain: int, address: str) -> str | None:
+    """Return a token of 32 bytes (hex) in its chain's own form; None where the bytes are a hash alone."""
+    return _native(native_tokens, reference, chain, address)
+
+
+def _native(
+    form: Callable[..., pa.StringArray], reference: Reference, chain: int, address: str
+) -> str | None:
+    native: str | None = form(pa.array([chain], pa.int32()), pa.array([address]), reference.chains)[0].as_py()
     return native
 
 
