@@ -171,6 +171,7 @@ def test_what_is_locked_is_of_the_newest_day_and_unknown_where_a_value_is(late_t
         asset, change = (found[part][chain][address] for part in ("AllTime", "Last24HoursChange"))
         assert asset["Notional"] == (usd and pytest.approx(float(usd), abs=0.01))
         assert (asset["TokenPrice"] is None) == (usd is None)
+        assert change["TokenPrice"] == asset["TokenPrice"]
         assert change["Notional"] == (expected and pytest.approx(expected, abs=0.01))
         told[None if expected is None else "known" if token in before else "new"] += 1
     assert all(told.values())

@@ -60,12 +60,22 @@ def _held(rows: Rows, first: date, last: date) -> dict[date, _Held]:
     )
     held: dict[date, _Held] = defaultdict(dict)
     for row in holdings:
-        held[row["date"]][row["origin_chain"], row["origin_address"]] = row
+        token = row["origin_chain"], row["origin_address"]
+        held[row["date"]][token] = {**row, "price": _price(row["notional_usd"], row["amount"])}
     return held
 
 
+def _price(notional: Decimal | None, amount: str | None) -> float | None:
+    """Return the price in USD that a value is counted with; None where there is none."""
+    units = float(amount or 0)
+    return float(notional) / units if units and notional is not None else None
+
+
 def _change(now: Row, before: Row | None) -> Row:
-    """Return how a token's amount and value changed; nothing was held of one that was not met before."""
+    """Return how a token's amount and value changed, with its present price.
+
+    Nothing was held of one that was not met before.
+    """
 
     def difference(name: str) -> Decimal | None:
         old = before[name] if before else 0
@@ -91,7 +101,7 @@ def _assets(held: Iterable[Row], reference: Reference) -> LockedAssets:
             "CoinGeckoId": (token and token.coingecko_id) or "",
             "Amount": amount,
             "Notional": notional,
-            "TokenPrice": notional / amount if amount and notional is not None else None,
+            "TokenPrice": row["price"],
             "TokenDecimals": _decimals(row["decimals"], token),
         }
         for sums in (by_address[ALL], assets[ALL][ALL]):
