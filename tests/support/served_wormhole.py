@@ -24,6 +24,8 @@ LATE_DAYS = (date(2024, 3, 9), date(2024, 3, 11))
 FAR_CHAIN = 40_000
 """A chain id beyond a signed 16-bit number."""
 FAR_EMITTER = "ab" * 32
+RECIPIENT_CHAIN, RECIPIENT = 20, "osmo1w508d6qejxtdg4y5r3zarvary0c5xw7kjxy2e2"
+"""Where the second far message pays NTT out: to a chain that no other transfer goes to."""
 HOSTILE_SYMBOL = '<script>alert("1")</script>'
 HOSTILE_NAME = "\u202egnp.exe\x1b[31m\x00" + "<b>" + "A" * 65_536
 SOLANA_TRANSACTION = (
@@ -209,7 +211,7 @@ def _add_stand_ins(tables):
 def _add_applications(tables):
     """Add what the day's step derives from the messages: their applications, counted by day and chain.
 
-    The far messages are said to be deliveries of NTT.
+    The far messages are said to be deliveries of NTT, the second one of a transfer.
     """
     contracts = load_reference(SYNTHETIC / "reference").contracts()
     bridged = Counter(row["row_key"] for row in tables["token_transfer_payload"])
@@ -233,6 +235,13 @@ def _add_applications(tables):
                 **{name: counted[name] for name in ("messages", "transfers")},
             }
         )
+    key = f"{FAR_CHAIN}:{FAR_EMITTER}:{8:016d}"
+    moved = {"row_key": key, "date": LAST_DAY, "app_id": "NATIVE_TOKEN_TRANSFER", "in_token_transfers": 0}
+    moved |= {"token_chain": 2, "token_address": FAR_EMITTER, "amount": "5", "sender_address": FAR_EMITTER}
+    moved |= {"target_chain": RECIPIENT_CHAIN, "recipient_address": ("751e" * 10).rjust(64, "0")}
+    tables["application_transfers"] = [moved]
+    details = {"row_key": key, "date": LAST_DAY, "recipient_native_address": RECIPIENT}
+    tables["application_transfer_details"] = [details]
 
 
 def _typed(kind, value):

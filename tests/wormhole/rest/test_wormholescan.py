@@ -12,9 +12,18 @@ from fastapi.testclient import TestClient
 from permalake.api.app import create_app
 from permalake.lake.serving import LakeReader
 from permalake.lake.serving.copies import RowCopies
+from permalake.wormhole.reference import load_reference
 from permalake.wormhole.rest.not_served import EVENT_DATABASE, WORMHOLESCAN
 from permalake.wormhole.rest.rows import exact_sum
-from support.served_wormhole import FAR_CHAIN, FAR_EMITTER, LAST_DAY, LATE_DAYS, SOLANA_TRANSACTION
+from support.served_wormhole import (
+    FAR_CHAIN,
+    FAR_EMITTER,
+    LAST_DAY,
+    LATE_DAYS,
+    RECIPIENT,
+    RECIPIENT_CHAIN,
+    SOLANA_TRANSACTION,
+)
 from support.vaa_data import SYNTHETIC, read_lines
 
 BASE = "/wormhole/api/v1"
@@ -145,6 +154,17 @@ def test_an_operation_tells_its_redemption_unless_it_is_in_flight(world) -> None
         assert "destinationTx" not in world.get(f"{BASE}/transactions/{_path(other)}")["globalTx"]
 
 
+def test_operations_of_a_transaction_are_those_that_it_emitted_or_redeemed(world) -> None:
+    """A transfer was not found by the transaction that redeemed it."""
+    paid = next(r for r in world.rows["redemptions"] if r.get("target_tx_id"))
+    for text in (paid["target_tx_id"], paid["target_tx_id"].removeprefix("0x").upper()):
+        [operation] = world.get(f"{BASE}/operations?txHash={text}")["operations"]
+        assert _key(operation) == paid["row_key"]
+        assert world.get(f"{BASE}/vaas?txHash={text}")["data"] == []
+    emitted = world.get(f"{BASE}/operations?txHash={SOLANA_TRANSACTION}")["operations"]
+    assert [one["sequence"] for one in emitted] == ["8", "7"]
+
+
 def test_operations_filter_by_address_chains_transaction_and_time(world) -> None:
     details = next(r for r in world.rows["chain_details"] if r["sender_address"])
     key = details["row_key"]
@@ -171,6 +191,52 @@ def test_a_time_in_another_zone_lists_the_same_operations(world) -> None:
     assert lists[0] == lists[1] == lists[2]
     for time in ("9999-12-31T23:00:00-02:00", "0001-01-01T01:00:00+02:00"):
         assert world.client.get(f"{BASE}/operations", params={"from": time}).status_code == 400
+
+
+@pytest.fixture(scope="module")
+def shown(world):
+    """Every operation's properties as they are shown, by id."""
+    return {
+        one["id"]: one["content"]["standarizedProperties"] for one in whole_list(world, f"{BASE}/operations?")
+    }
+
+
+def whole_list(world, path):
+    listed, number = [], 0
+    while page := world.get(f"{path}&pageSize=100&page={number}")["operations"]:
+        listed += page
+        number += 1
+    return listed
+
+
+def test_operations_to_a_chain_are_those_that_show_it(world, shown) -> None:
+    """Only those of the token bridge were listed."""
+    by_chain = {}
+    for name, properties in shown.items():
+        by_chain.setdefault(properties["toChain"], set()).add(name)
+    apart = {r["target_chain"] for r in world.rows["nft_transfer_payload"]} | {RECIPIENT_CHAIN}
+    assert RECIPIENT_CHAIN not in {r["target_chain"] for r in world.rows["token_transfer_payload"]}
+    assert apart <= by_chain.keys()
+    for chain in sorted(apart | {65_000}):
+        listed = whole_list(world, f"{BASE}/operations?targetChain={chain}")
+        assert {one["id"] for one in listed} == by_chain[chain], chain
+        vaas = world.get(f"{BASE}/vaas?toChain={chain}&pageSize=1000")["data"]
+        assert {one["id"] for one in vaas} == by_chain[chain], chain
+    assert world.get(f"{BASE}/operations?targetChain=59999")["operations"] == []
+
+
+def test_operations_of_an_address_are_those_that_show_it(world, shown) -> None:
+    """An account behind an application's contract was shown, and found nothing."""
+    by_address = {}
+    for name, properties in shown.items():
+        for side in ("fromAddress", "toAddress"):
+            by_address.setdefault(properties[side], set()).add(name)
+    del by_address[""]
+    assert RECIPIENT in by_address
+    for address in {*sorted(by_address)[:: len(by_address) // 8], RECIPIENT}:
+        for route in ("operations", "transactions"):
+            listed = world.get(f"{BASE}/{route}?address={address}&pageSize=100")[route]
+            assert {one["id"] for one in listed} == by_address[address], (route, address)
 
 
 def test_operations_filter_by_application(world) -> None:
@@ -313,6 +379,24 @@ def test_a_token_is_told_as_attested(world) -> None:
     ]
     assert (found["symbol"], found["decimals"]) in attested
     world.get(f"{BASE}/token/2/{'0' * 63}1", 404)
+
+
+def test_a_token_is_told_as_its_own_chain_attested_it(world) -> None:
+    """The newest attestation counted, of whichever chain's bridge."""
+    listed = load_reference(SYNTHETIC / "reference").tokens
+    own, forged = {}, set()
+    for row in world.rows["asset_meta_payload"]:
+        token = row["token_chain"], row["token_address"]
+        if row["row_key"].startswith(f"{token[0]}:"):
+            own.setdefault(token, set()).add(row["symbol"])
+        else:
+            forged.add(token)
+    assert len(forged) > 1
+    for token in forged:
+        answer = world.client.get(f"{BASE}/token/{token[0]}/{token[1]}")
+        expected = own.get(token) or {entry.symbol for entry in [listed.get(token)] if entry}
+        assert answer.status_code == (200 if expected else 404)
+        assert not expected or answer.json()["symbol"] in expected
 
 
 @pytest.mark.parametrize(

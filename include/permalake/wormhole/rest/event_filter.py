@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from typing import NamedTuple
 
 from permalake.wormhole.rest.rows import Parameters
 
 _PUBLICATION = "message_publication"
+_MOVED_DETAILS = "application_transfer_details"
+TARGET_TABLES = ("token_transfer_payload", "nft_transfer_payload", "application_transfers")
+"""Tables that name the chain to which a message moves something, as ``target_chain``."""
 FIRST_REAL_TIME = datetime(2020, 8, 1, tzinfo=UTC)
 """Bodies with an earlier time stand at another date (SPEC section 5)."""
 
@@ -21,6 +25,21 @@ class EventKey:
     timestamp: datetime
 
 
+class _Place(NamedTuple):
+    """Columns of a table that hold an id, in one of its spellings."""
+
+    table: str
+    columns: tuple[str, ...]
+    values: tuple[str, ...]
+
+    def condition(self, bound: Parameters) -> str:
+        """Return the condition that the message ``p`` has one of the values there."""
+        names = bound.add_all(self.values)
+        if self.table == _PUBLICATION:
+            return " OR ".join(f"p.{column} IN ({names})" for column in self.columns)
+        return _of_message(self.table, " OR ".join(f"b.{column} IN ({names})" for column in self.columns))
+
+
 @dataclass(frozen=True)
 class EventFilter:
     """Which messages to list; None or an empty tuple asks for all."""
@@ -30,11 +49,13 @@ class EventFilter:
     chain: int | None = None
     emitter: str | None = None
     target_chain: int | None = None
+    """Where a message goes; a transfer through Gateway goes to Wormchain and to a chain behind it."""
     token: tuple[int, str] | None = None
     transactions: tuple[str, ...] = ()
-    addresses: tuple[str, ...] = ()
     paid_by: tuple[str, ...] = ()
-    """Transactions on the target chain that redeemed a transfer."""
+    """Transactions on the target chain that redeemed a transfer; beside ``transactions``, either counts."""
+    addresses: tuple[str, ...] = ()
+    """Accounts that sent or received, also behind an application's contract."""
     recipients: tuple[str, ...] = ()
     """Accounts behind an application's contract, to which it passes a transfer on."""
     app_id: str | None = None
@@ -59,25 +80,21 @@ class EventFilter:
     @property
     def lookups(self) -> list[list[tuple[str, str, str]]]:
         """Values in the id index, one of each list at least: table, column and value."""
-        lookups = []
-        if self.transactions:
-            lookups.append(
-                [(_PUBLICATION, "initiating_tx_id", transaction) for transaction in self.transactions]
-            )
-        if self.addresses:
-            sides = ("sender_address", "receiver_address")
-            lookups.append([("chain_details", side, address) for side in sides for address in self.addresses])
-        lookups += [
-            [(table, column, value) for value in values]
-            for table, column, values in self._told_beside()
-            if values
+        lookups = [
+            [
+                (place.table, column, value)
+                for place in places
+                for column in place.columns
+                for value in place.values
+            ]
+            for places in self._places()
         ]
         if self.emitter is not None:
             lookups.append([(_PUBLICATION, "emitter_address", self.emitter)])
         return lookups
 
     def conditions(self, bound: Parameters) -> list[str]:
-        """Return conditions on publication ``p``, transfer ``t``, chain details ``c``, application ``a``."""
+        """Return conditions on publication ``p``, transfer ``t``, application ``a``."""
         single = {
             "p.date >=": self.start,
             "p.date <=": self.end,
@@ -85,40 +102,51 @@ class EventFilter:
             "p.timestamp <=": self.until,
             "p.emitter_chain =": self.chain,
             "p.emitter_address =": self.emitter,
-            "t.target_chain =": self.target_chain,
             "t.origin_chain =": self.token[0] if self.token else None,
             "t.origin_address =": self.token[1] if self.token else None,
         }
         conditions = [f"{text} {bound.add(value)}" for text, value in single.items() if value is not None]
-        if self.transactions:
-            conditions.append(f"p.initiating_tx_id IN ({bound.add_all(self.transactions)})")
-        if self.addresses:
-            names = bound.add_all(self.addresses)
-            conditions.append(f"(c.sender_address IN ({names}) OR c.receiver_address IN ({names}))")
-        for table, column, values in self._told_beside():
-            if values:
-                names = bound.add_all(values)
-                same_message = f"b.row_key = p.row_key AND b.date = p.date AND b.{column} IN ({names})"
-                conditions.append(f"EXISTS (FROM {table} AS b WHERE {same_message})")
+        for places in self._places():
+            conditions.append(f"({' OR '.join(place.condition(bound) for place in places)})")
         if self.app_id is not None:
             name = bound.add(self.app_id)
             carried = "a.carrier_app_id IS NULL AND" if self.is_alone else f"a.carrier_app_id = {name} OR"
             conditions.append(f"({carried} a.app_id = {name})")
+        if self.target_chain is not None:
+            name = bound.add(self.target_chain)
+            sent = (_of_message(table, f"b.target_chain = {name}") for table in TARGET_TABLES)
+            conditions.append(f"({' OR '.join(sent)})")
         return conditions
 
     def joins(self) -> dict[str, str]:
         """Return the tables beside message_publication that the conditions need, by alias."""
-        needed = {"t": self.target_chain is not None or self.token is not None, "c": bool(self.addresses)}
-        needed["a"] = self.app_id is not None
-        tables = {"t": "token_transfer_payload", "c": "chain_details", "a": "application_messages"}
-        return {alias: table for alias, table in tables.items() if needed[alias]}
+        joins = {"t": "token_transfer_payload"} if self.token is not None else {}
+        return joins | ({"a": "application_messages"} if self.app_id is not None else {})
 
     def beside(self) -> tuple[str, ...]:
         """Return the tables that conditions ask by a question of their own: they may have several rows."""
-        return tuple(table for table, _, values in self._told_beside() if values)
+        named = (place.table for places in self._places() for place in places if place.table != _PUBLICATION)
+        targets = TARGET_TABLES if self.target_chain is not None else ()
+        return tuple(dict.fromkeys((*named, *targets)))
 
-    def _told_beside(self) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
-        return (
-            ("redemptions", "target_tx_id", self.paid_by),
-            ("application_transfer_details", "recipient_native_address", self.recipients),
+    def _places(self) -> list[list[_Place]]:
+        """Return where ids of the filter stand; of each list a message has one at least."""
+        recipient = ("recipient_native_address",)
+        alternatives = (
+            (
+                _Place(_PUBLICATION, ("initiating_tx_id",), self.transactions),
+                _Place("redemptions", ("target_tx_id",), self.paid_by),
+            ),
+            (
+                _Place("chain_details", ("sender_address", "receiver_address"), self.addresses),
+                _Place(_MOVED_DETAILS, recipient, self.addresses),
+            ),
+            (_Place(_MOVED_DETAILS, recipient, self.recipients),),
         )
+        asked = ([place for place in places if place.values] for places in alternatives)
+        return [places for places in asked if places]
+
+
+def _of_message(table: str, condition: str) -> str:
+    """Return the condition that the message ``p`` has a row ``b`` in a table."""
+    return f"EXISTS (FROM {table} AS b WHERE b.row_key = p.row_key AND b.date = p.date AND ({condition}))"

@@ -16,7 +16,12 @@ from permalake.web.state import RequestLake
 from permalake.web.synthetic import is_synthetic
 from permalake.wormhole.codec.applications.decode import TOKEN_BRIDGE_APP
 from permalake.wormhole.contracts.tables import MESSAGE_PUBLICATION
-from permalake.wormhole.rest.event_filter import FIRST_REAL_TIME, EventFilter, EventKey
+from permalake.wormhole.rest.event_filter import (
+    FIRST_REAL_TIME,
+    TARGET_TABLES,
+    EventFilter,
+    EventKey,
+)
 from permalake.wormhole.rest.rows import Parameters
 
 _GROWTH = 4
@@ -71,38 +76,43 @@ def list_events(
 
 
 def _days(lake: RequestLake, event_filter: EventFilter) -> list[date]:
-    """Return the days that may hold the messages, in order."""
+    """Return the days that may hold the messages, in order; those of a live head have no daily sums."""
     days = set(lake.snapshot.days(lake.network, _PUBLICATION))
     for lookups in event_filter.lookups:
         named: set[date] = set()
         for table, column, value in lookups:
             named.update(lake.find(table, column, value).days or ())
         days &= named
+    if event_filter.target_chain is not None:
+        days &= _days_to_chain(lake, event_filter.target_chain)
+    summed = set(days)
     if event_filter.chain is not None:
-        days &= {day for day, chains in _counts(lake).items() if event_filter.chain in chains}
-    if event_filter.target_chain is not None or event_filter.token is not None:
-        days &= _days_of_transfers(lake, event_filter)
+        summed &= {day for day, chains in _counts(lake).items() if event_filter.chain in chains}
+    if event_filter.token is not None:
+        summed &= _days_of_token(lake, event_filter.token, Scan(event_filter.start, event_filter.end))
     if event_filter.app_id is not None:
-        days &= _days_of_application(lake, event_filter.app_id)
+        summed &= _days_of_application(lake, event_filter.app_id)
+    days = summed | (days & lake.snapshot.head_days)
     if not event_filter.is_timed:
         days = {day for day in days if not is_synthetic(day)} or days
     first, last = event_filter.first_day, event_filter.end
     return sorted(day for day in days if (not first or day >= first) and (not last or day <= last))
 
 
-def _days_of_transfers(lake: RequestLake, event_filter: EventFilter) -> set[date]:
-    bound = Parameters()
-    token = event_filter.token or (None, None)
-    columns = {
-        "target_chain": event_filter.target_chain,
-        "origin_chain": token[0],
-        "origin_address": token[1],
-    }
-    conditions = [f"{name} = {bound.add(value)}" for name, value in columns.items() if value is not None]
+def _days_to_chain(lake: RequestLake, target_chain: int) -> set[date]:
+    """Return the days with a file that may move something to a chain, by the bounds of the files."""
+    tables = (lake.snapshot.table(lake.network, name) for name in TARGET_TABLES)
+    files = (file for table in tables if table for file in table.files)
+    bounds = ((file.day, file.bounds.get("target_chain")) for file in files)
+    return {day for day, bound in bounds if bound is None or bound[0] <= target_chain <= bound[1]}
+
+
+def _days_of_token(lake: RequestLake, token: tuple[int, str], part: Scan) -> set[date]:
     rows = lake.rows(
-        f"SELECT DISTINCT date FROM notional_transferred_daily WHERE {' AND '.join(conditions)}",  # noqa: S608
-        bound,
-        notional_transferred_daily=Scan(event_filter.start, event_filter.end),
+        "SELECT DISTINCT date FROM notional_transferred_daily "
+        "WHERE origin_chain = $chain AND origin_address = $address",
+        {"chain": token[0], "address": token[1]},
+        notional_transferred_daily=part,
     )
     return {row["date"] for row in rows}
 

@@ -167,11 +167,12 @@ def token(
     address: Annotated[str, Path(description="32 bytes in hex, or native form.", examples=[_TOKEN])],
     query: Nothing,  # noqa: ARG001
 ) -> Response:
-    """Return a token's symbol, CoinGecko id and decimals, attested or listed."""
+    """Return a token's symbol, CoinGecko id and decimals, attested by its own chain or listed."""
     token_id = read(identifiers.chain_id, chain), read(identifiers.emitter_address, address)
     attested = lake.rows(
         "SELECT symbol, decimals FROM asset_meta_payload WHERE token_chain = $chain "
-        "AND token_address = $address ORDER BY date DESC, row_key DESC LIMIT 1",
+        "AND token_address = $address AND split_part(row_key, ':', 1) = CAST($chain AS VARCHAR) "
+        "ORDER BY date DESC, row_key DESC LIMIT 1",
         {"chain": token_id[0], "address": token_id[1]},
         asset_meta_payload=lake.find("asset_meta_payload", "token_address", token_id[1]),
     )

@@ -84,8 +84,10 @@ class _OperationList(NumberedPages):
     page_size: int = Field(
         50, ge=1, alias="pageSize", description="Items per page; more than 100 count as 100."
     )
-    address: str | None = Field(None, description="Native address of sender or receiver.")
-    tx_hash: str | None = Field(None, alias="txHash")
+    address: str | None = Field(None, description="Native address of sender, receiver or recipient.")
+    tx_hash: str | None = Field(
+        None, alias="txHash", description="Transaction that emitted the message, or that redeemed it."
+    )
     source_chain: int | None = Field(None, ge=0, le=65535, alias="sourceChain")
     target_chain: int | None = Field(None, ge=0, le=65535, alias="targetChain")
     app_id: str | None = Field(
@@ -99,7 +101,7 @@ class _OperationList(NumberedPages):
 
 
 class _TransactionList(NumberedPages):
-    address: str | None = Field(None, description="Native address of sender or receiver.")
+    address: str | None = Field(None, description="Native address of sender, receiver or recipient.")
 
 
 def tables_of(lake: RequestLake, message: MessageId, names: tuple[str, ...]) -> Tables:
@@ -250,10 +252,12 @@ def operations(
     lake: PublishedLake, reference: BundledReference, query: Annotated[_OperationList, Query()]
 ) -> Response:
     """Return operations by address, transaction, chains, application or time; newest first."""
+    spellings = _transactions(query.tx_hash)
     event_filter = EventFilter(
         chain=query.source_chain,
         target_chain=query.target_chain,
-        transactions=_transactions(query.tx_hash),
+        transactions=spellings,
+        paid_by=spellings,
         addresses=_addresses(query.address),
         app_id=query.app_id,
         is_alone=query.is_alone,
