@@ -25,6 +25,7 @@ from permalake.spark import class_archive, jars
 from permalake.spark.session import SMALL_CONF, session
 from permalake.spark.submit import WORKER_DAEMON
 from support import whole_runs
+from support.units import UnitScheduling
 
 HERE = Path(__file__).parent
 
@@ -179,6 +180,12 @@ def pytest_terminal_summary(terminalreporter, config) -> None:
     listed = [f"{spent:.0f} s {name}" for name, spent in seconds.most_common(slowest)]
     for at in range(0, len(listed), 3):
         terminalreporter.line(" ".join(f"{one:52}" for one in listed[at : at + 3]).rstrip())
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Keep modules together that share what is made anew in each process."""
+    return UnitScheduling(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 def pytest_sessionstart(session) -> None:

@@ -42,12 +42,12 @@ def _no_pause(monkeypatch):
 
 
 @pytest.fixture
-def followed(follow, own_cassandra_server):
+def followed(follow, cassandra_server):
     """Makes a network that is followed into an empty keyspace."""
 
     def make(protocol="stardust", **more):
         network = follow(protocol, **more)
-        reach(network, own_cassandra_server.port)
+        reach(network, cassandra_server.port)
         drop(protocol)
         return network
 
