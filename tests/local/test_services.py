@@ -115,33 +115,3 @@ def test_server_that_ends_at_once_is_reported_with_its_log(tmp_path) -> None:
     with pytest.raises(PermalakeError, match=r"broken ended at once; see .*broken\.log"):
         daemon.start([sys.executable, "-c", "print('no')"], free_port(), lambda: False, 20)
     assert daemon.record() is None
-
-
-def test_cassandra_answers_after_a_kill_with_what_it_confirmed(cassandra_server, tmp_path) -> None:
-    """kill -9 right after the last confirmed write; the rows are there after a new start."""
-    from cassandra.cluster import Cluster
-
-    from permalake.local.services.cassandra import Cassandra
-
-    server = Cassandra(tmp_path / "own", cassandra_server.library, free_port())
-    server.up()
-    try:
-        cluster = Cluster([LOOPBACK], port=server.port, control_connection_timeout=60)
-        session = cluster.connect()
-        session.execute(
-            "CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}"
-        )
-        session.execute("CREATE TABLE k.t (a int PRIMARY KEY)")
-        insert = session.prepare("INSERT INTO k.t (a) VALUES (?)")
-        for number in range(200):
-            session.execute(insert, [number])
-        killed = server.daemon.record()["pid"]
-        os.killpg(killed, signal.SIGKILL)
-        os.waitpid(killed, 0)
-        cluster.shutdown()
-        server.up()
-        cluster = Cluster([LOOPBACK], port=server.port, control_connection_timeout=60)
-        assert cluster.connect().execute("SELECT count(*) FROM k.t").one()[0] == 200
-        cluster.shutdown()
-    finally:
-        server.daemon.stop()

@@ -28,9 +28,11 @@ KEYSPACE = keyspace_of(SHIMMER)
 BLOCKS = f"/{SHIMMER}/api/core/v2/blocks"
 CHILDREN = f"/api/permanode/v1/{SHIMMER}/messages"
 OWN = "ab" * 32
+"""Id of a block that is in the store alone."""
 DRIVER_SECONDS = 10
 """The driver's own patience with a request."""
-"""Id of a block that is in the store alone."""
+CONFIRMED = 200
+"""Rows whose writes are confirmed one by one right before the server is killed."""
 
 
 @contextmanager
@@ -202,7 +204,7 @@ def test_stores_must_be_configured(config, monkeypatch) -> None:
         load_settings(config)
 
 
-def test_a_stopped_cassandra_is_503_within_the_timeout_and_found_again(
+def test_a_stopped_cassandra_is_503_within_the_timeout_and_found_again_with_what_it_confirmed(
     served_settings, mortal, tmp_path, monkeypatch
 ) -> None:
     settings = served_stores.with_cassandra(served_settings, mortal.port)
@@ -225,7 +227,9 @@ def test_a_stopped_cassandra_is_503_within_the_timeout_and_found_again(
         os.kill(process, signal.SIGCONT)
         assert_back(client, path)
 
-        os.kill(process, signal.SIGKILL)
+        with cassandra.session(settings.cassandra, plain=True) as session:
+            confirm(session)
+            os.kill(process, signal.SIGKILL)
         assert_away(client, path)
         assert (client.get(health).status_code, client.get("/health").status_code) == (503, 503)
         # The lake answers what is not asked of the store.
@@ -233,6 +237,16 @@ def test_a_stopped_cassandra_is_503_within_the_timeout_and_found_again(
         mortal.up()
         for asked in (path, health):
             assert_back(client, asked)
+    with cassandra.session(settings.cassandra, plain=True) as session:
+        assert session.execute(f"SELECT count(*) FROM {KEYSPACE}.confirmed").one() == (CONFIRMED,)
+
+
+def confirm(session) -> None:
+    """Write rows into a table of their own, each when the one before is confirmed."""
+    session.execute(f"CREATE TABLE {KEYSPACE}.confirmed (number int PRIMARY KEY)")
+    insert = session.prepare(f"INSERT INTO {KEYSPACE}.confirmed (number) VALUES (?)")
+    for number in range(CONFIRMED):
+        session.execute(insert, [number])
 
 
 def assert_away(client, path) -> None:
