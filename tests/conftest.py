@@ -404,6 +404,8 @@ def _server(name, tmp_path_factory):
 
 
 def _started(name, server, tmp_path_factory):
+    from support import cassandra_rows
+
     patch = pytest.MonkeyPatch()
     patch.setenv("JDK_JAVA_OPTIONS", f"{SHORT_LIVED} {SCHEMA_IN_MEMORY} {COARSE_CLOCK}")
     _fetch(name, server, tmp_path_factory)
@@ -412,6 +414,7 @@ def _started(name, server, tmp_path_factory):
     server.up()
     patch.undo()
     yield server
+    cassandra_rows.close()
     server.daemon.stop()
 
 
