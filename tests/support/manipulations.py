@@ -343,3 +343,5 @@ MANIPULATIONS: dict[str, Manipulation] = {
     "a fork of the log": _fork,
     "the same days signed by another key": _another_key,
 }
+FIXED = ("an older checkpoint", "an older export", "the same days signed by another key")
+"""Manipulations that leave nothing to chance: one copy shows all that they do."""
