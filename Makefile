@@ -28,7 +28,7 @@ fast: install ## tests without JVM, server or other process: run them before eac
 
 # A third process works while the others wait for a server or a starting job.
 test: install $(CLIENTS) $(BROWSER) ## the test suite, in three processes, on real servers
-	@$(PYTHON) -m pytest -m "not long" --numprocesses 3 --dist loadfile --no-loadscope-reorder --durations 20 --cov --cov-report=
+	@$(PYTHON) -m pytest -m "not long" -p no:schemathesis --numprocesses 3 --dist loadfile --no-loadscope-reorder --durations 20 --cov --cov-report=
 
 long: install $(CLIENTS) $(BROWSER) ## what `make test` leaves out or shortens: kills at every point, YARN, S3, GCS, ten minutes of load
 	@PERMALAKE_TESTS=long $(PYTHON) -m pytest -m "long or scaled"
