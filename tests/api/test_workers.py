@@ -33,7 +33,8 @@ from support.load_client import Connection
 
 PERMALAKE = Path(sys.executable).with_name("permalake")
 WORKERS, CLIENTS = 3, 8
-LOAD_SECONDS = 600 if LONG else 8
+READ_WORKERS = 4 if LONG else 2
+LOAD_SECONDS = 600 if LONG else 4
 PUBLISH_SECONDS = 20 if LOAD_SECONDS > 100 else 1
 PATH = "/api/analytics/v1/shimmer/ms_analytics?start=2022-09-28&end=2022-09-28"
 
@@ -216,8 +217,8 @@ def test_every_answer_is_of_one_publication_while_others_follow(tmp_path) -> Non
     settings = Settings(lake={"warehouse": str(tmp_path / "lake")}, networks=networks)
     lake = lakes.OpenLake(settings)
     _publish(settings, lake, 1)
-    with serving(settings, tmp_path, "--workers", "4") as (supervisor, port):
-        _until(lambda: len(workers_of(supervisor)) == 4)
+    with serving(settings, tmp_path, "--workers", str(READ_WORKERS)) as (supervisor, port):
+        _until(lambda: len(workers_of(supervisor)) == READ_WORKERS)
         readers = [_Reader(port, time.monotonic() + LOAD_SECONDS) for _ in range(CLIENTS)]
 
         async def read():
@@ -272,7 +273,7 @@ def test_workers_end_with_a_supervisor_that_was_killed(settings, tmp_path) -> No
 
 
 def test_a_client_s_rate_counts_over_all_workers(settings, tmp_path) -> None:
-    with serving(settings, tmp_path, "--workers", "3", PERMALAKE_SERVE__RATE_PER_MINUTE="40") as (_, port):
+    with serving(settings, tmp_path, "--workers", "2", PERMALAKE_SERVE__RATE_PER_MINUTE="40") as (_, port):
         began = time.monotonic()
         answers = Counter(_ask(port, PATH) for _ in range(80))
         refilled = (time.monotonic() - began) * 40 / 60
