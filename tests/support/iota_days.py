@@ -24,6 +24,7 @@ from support import places
 from support.iota_queries import analysed, carried_rows, shaped
 from support.iota_verdicts import quarantine, refused_days
 from support.made_tables import MadeTables
+from support.own_copies import copied
 
 DATA = places.DATA
 SYNTHETIC = DATA / "synthetic"
@@ -103,6 +104,7 @@ def coordinator_keys(protocol):
     return tuple(CoordinatorKey(**key) for key in tangle(protocol)["coordinator_keys"])
 
 
+@copied
 def expected(protocol, name):
     """Expected rows of a table; none when there is no file."""
     file = SYNTHETIC / protocol / "expected" / f"{name}.jsonl.gz"

@@ -9,6 +9,7 @@ import json
 from decimal import Decimal
 
 from permalake.iota.codec.milestones import milestone_id
+from support.own_copies import copied
 
 _COUNTS = ("native_token_count", "state_index", "foundry_counter", "serial_number")
 _TOKENS = ("minted_tokens", "melted_tokens", "maximum_supply", "newly_minted", "newly_melted")
@@ -16,6 +17,7 @@ _LATER = {"message_id": "00" * 32, **dict.fromkeys(_COUNTS, 0), **dict.fromkeys(
 """Required columns of outputs that are younger than the files; no store reads them."""
 
 
+@copied
 def read(path):
     """Rows of ``path``.jsonl.gz; none when there is no such file."""
     file = path.with_name(path.name + ".jsonl.gz")

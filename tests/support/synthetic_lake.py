@@ -15,6 +15,7 @@ from permalake.iota.contracts import IOTA_TABLES
 from support import lakes, plain_outputs
 from support.iota_days import SYNTHETIC, coordinator_keys, expected, tangle
 from support.ledger_walk import parse, text
+from support.own_copies import copied
 
 NETWORKS = {"shimmer": "stardust", "iota": "chrysalis", "cut": "stardust"}
 TABLES = (
@@ -67,6 +68,7 @@ def _cut(row):
     return row | {"since_milestone": 1} if "since_milestone" in row else row
 
 
+@copied
 def tables(protocol):
     """Rows by table, in the contracts' types."""
     hrp = tangle(protocol)["bech32_hrp"]
