@@ -212,15 +212,25 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(items) -> None:
-    """Mark each test with its tier, and run the folders of :data:`LONG` first, in that order.
-
-    Coverage is that of the fast tests: it slows the others, and most of what these do is done elsewhere.
-    """
+    """Mark each test with its tier, and run the folders of :data:`LONG` first, in that order."""
     for item in items:
-        item.add_marker(name := tier(item))
-        if name != "fast":
-            item.add_marker("no_cover")
+        item.add_marker(tier(item))
     items.sort(key=turn)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    """Measure the fast tests alone: coverage slows the others and their fixtures, and most of it is done
+    elsewhere."""
+    plugin = item.config.pluginmanager.getplugin("_cov")
+    controller = plugin and plugin.cov_controller
+    if controller is None or tier(item) == "fast":
+        return (yield)
+    controller.pause()
+    try:
+        return (yield)
+    finally:
+        controller.resume()
 
 
 def tier(item):
