@@ -47,11 +47,18 @@ _RAISED = re.compile(r"[A-Za-z_][\w.]*(: |$)")
 
 
 class PermalakeError(Exception):
-    """Error that the user can fix; another try may succeed. Exit code 1."""
+    """Error that the user can fix; another try may succeed. Exit code 1.
+
+    ``pause``: the seconds for which a service asks to be left alone before that; 0: it asks for nothing.
+    """
 
     exit_code = 1
     retryable = True
     """Whether another try may succeed."""
+
+    def __init__(self, *parts: object, pause: float = 0.0) -> None:
+        super().__init__(*parts)
+        self.pause = pause
 
 
 class ConfigError(PermalakeError):

@@ -11,17 +11,19 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from sqlalchemy import select
 
 from permalake.domains import domain_of
 from permalake.errors import PermalakeError
 from permalake.iota.contracts import IOTA_TABLES
 from permalake.iota.contracts.unreferenced import HEAD_TABLES, UNREFERENCED_MESSAGES
 from permalake.lake import head_edit, leases, publish
-from permalake.lake.catalog import open_table
+from permalake.lake.catalog import copy_pointers, open_table
 from permalake.lake.head import Head
 from permalake.lake.head_chores import FAN, merge, sweep
 from permalake.lake.maintenance.needed import Root, needed
 from permalake.lake.maintenance.storage import listing
+from permalake.lake.state import LIVE, PUBLISHED, pointers
 from permalake.pipeline.maintenance import housekeeping
 from support.lakes import DAY1, DAY2, DAY3, NETWORK, OpenLake, messages, pass_audit, put, stage_day
 
@@ -160,6 +162,15 @@ def test_a_day_that_is_withheld_stays_in_the_head(settings, lake, head) -> None:
     pinned.verdict(DAY1, False, ["a rule"])
     assert lake.builds.publish(pinned).id is None
     assert seen(lake) == {(DAY1, True): 5}
+
+
+def test_a_day_without_rows_that_is_not_published_stays_in_the_head(settings, lake, head) -> None:
+    for day, milestone in ((DAY1, 1), (DAY2, 11)):
+        add(head, day, milestone, 5)
+    attempt = lake.begin(NETWORK, DAY1, DAY3, "half")
+    stage_day(settings, attempt, DAY1, 1, 5)
+    assert lake.builds.publish(pass_audit(attempt)).days == (DAY1,)
+    assert seen(lake) == {(DAY1, False): 5, (DAY2, True): 5}
 
 
 def test_days_that_are_published_are_not_added_any_more(settings, lake, head) -> None:
@@ -325,3 +336,23 @@ def test_one_run_at_a_time_follows_a_network(lake, head) -> None:
     refused = pytest.raises(PermalakeError, match=f"{NETWORK} is being followed live by run one")
     with leases.alone(lake.database, NETWORK, leases.LIVE, "one"), refused:
         leases.take(lake.database, NETWORK, DAY1, DAY1, run_id="two", kind=leases.LIVE)
+
+
+def test_a_run_that_lost_the_network_to_another_adds_nothing(lake, head) -> None:
+    head.holder = "asleep"
+    with leases.alone(lake.database, NETWORK, leases.LIVE, "asleep"):
+        add(head, DAY1, 1, 2)
+        leases.release(lake.database, "asleep")  # as a lease lapses
+        refused = pytest.raises(leases.LeaseLostError, match=f"{NETWORK}: another run follows it by now")
+        with leases.alone(lake.database, NETWORK, leases.LIVE, "awake"), refused:
+            add(head, DAY1, 2, 3)
+    assert seen(lake) == {(DAY1, True): 2}
+
+
+def test_what_a_killed_run_has_prepared_goes_with_the_next_run(settings, lake, head) -> None:
+    with lake.database.write() as connection:
+        copy_pointers(connection, head._private, head.namespace, head.locations())
+    Head(settings, lake.database, NETWORK, head.contracts).ensure()
+    with lake.database.read() as connection:
+        left = set(connection.execute(select(pointers.c.catalog_name)).scalars())
+    assert left == {PUBLISHED, LIVE}

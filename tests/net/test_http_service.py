@@ -128,6 +128,14 @@ def test_retry_after_keeps_every_thread_away(server, fault) -> None:
     assert min(later) - refused >= 1.0
 
 
+def test_a_pause_that_is_too_long_to_wait_for_is_part_of_the_error(server) -> None:
+    server.down = "429 500"
+    with Service("gold", server.url, 1000, None, HASTY) as service, pytest.raises(UnavailableError) as caught:
+        service.get(PATH, prices, PARAMS)
+    assert caught.value.pause == 500
+    assert len(server.calls) == 1
+
+
 @pytest.mark.parametrize(
     ("value", "seconds"),
     [

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 
 import pytest
+from sqlalchemy import insert
 
 from permalake.config import load_settings
 from permalake.domains import domain_of
 from permalake.errors import ConfigError, PermalakeError
+from permalake.iota.contracts import IOTA_TABLES
 from permalake.lake.head import Head
 from permalake.lake.head_position import Reached, set_position
+from permalake.lake.leases import LeaseLostError
+from permalake.lake.state import days
+from permalake.pipeline import live
 from permalake.pipeline.alerts import store_behind
 from permalake.pipeline.live import Advance, LiveOrder, follow
 from permalake.pipeline.workspace import Workspace
@@ -41,6 +47,9 @@ class Steps:
 
     def finish(self):
         self.finished += 1
+
+    def close(self):
+        pass
 
     def advance(self):
         step = self.steps.pop(0) if self.steps else None
@@ -87,6 +96,62 @@ def test_what_fails_is_tried_again_and_ends_the_run_after_so_many_in_a_row(work)
     assert steps.steps == [ADDED]
 
 
+def test_pauses_grow_from_failure_to_failure_and_are_those_that_a_service_asks_for(
+    work, tmp_path, monkeypatch
+) -> None:
+    config = tmp_path / "permalake.toml"
+    config.write_text(config.read_text().replace("attempts = 3", "attempts = 20"))
+    work = Workspace.open(load_settings(), domain_of("testnet"), "testnet")
+    pauses = []
+    monkeypatch.setattr(live.time, "sleep", pauses.append)
+    away, busy = PermalakeError("away"), PermalakeError("busy", pause=150.0)
+    follow(work, ONCE, Steps(work, *[away] * 13, Advance("milestone 9", None), away, busy, away))
+    growing = [0.05 * 2**number for number in range(11)]
+    assert pauses == pytest.approx([*growing, 60, 60, 0.05, 60, 60, 30, 0.2])
+    pauses.clear()
+    follow(work, ONCE, Steps(work, PermalakeError("never", pause=1e9)))
+    assert sum(pauses) == 3600
+
+
+def test_a_run_of_no_seconds_ends_after_a_batch(work) -> None:
+    steps = Steps(work, ADDED, *[PermalakeError("it goes on")] * 3)
+    follow(work, LiveOrder("testnet", "run", seconds=0.0), steps)
+    assert len(steps.steps) == 3
+
+
+def test_a_head_that_was_dropped_is_made_anew(work, monkeypatch) -> None:
+    steps = Steps(work)
+    steps.head = Head(work.settings, work.database, "testnet", {"messages": IOTA_TABLES["messages"]})
+    monkeypatch.setattr(steps, "advance", lambda: steps.head.locations()["messages"] and None)
+    follow(work, ONCE, steps)
+    assert steps.head.locations().keys() == {"messages"}
+
+
+def test_a_run_that_has_lost_the_network_ends_at_once(work) -> None:
+    steps = Steps(work, LeaseLostError("testnet: another run follows it by now"), ADDED)
+    with pytest.raises(LeaseLostError):
+        follow(work, ONCE, steps)
+    assert steps.steps == [ADDED]
+
+
+def test_two_jobs_of_one_run_do_not_follow_a_network_together(work, monkeypatch) -> None:
+    """A submit may outlive its Airflow task, whose next try has the same run id."""
+    monkeypatch.setattr(live, "_WAIT_SECONDS", 0.0)
+    job, steps = live.LiveJob(domain_of), Steps(work)
+    arguments = ["--network", "testnet", "--run-id", "task", "--once"]
+
+    def advance():
+        with pytest.raises(PermalakeError, match=r"is being followed live by run task [0-9a-f]{8} since"):
+            job(arguments, object())
+
+    monkeypatch.setattr(steps, "advance", advance)
+    heads = iter([steps, Steps(work)])
+    monkeypatch.setattr(live, "opener", lambda _: lambda *_: next(heads))
+    job(arguments, object())
+    assert steps.finished == 1
+    assert steps.head.holder.startswith("task ")
+
+
 def test_a_head_that_stays_behind_is_told_once(work, hook) -> None:
     follow(work, A_SECOND, Steps(work, ADDED, ADDED))
     (alert,) = hook.alerts
@@ -105,6 +170,14 @@ def test_a_head_that_stays_behind_is_told_once(work, hook) -> None:
 def test_a_head_whose_node_has_stopped_before_the_run_is_told_too(work, hook) -> None:
     with work.database.write() as connection:
         set_position(connection, "testnet", Reached(8, OLD))
+    follow(work, A_SECOND, Steps(work))
+    assert [alert["event"] for alert in hook.alerts] == ["lagging"]
+
+
+def test_a_head_whose_last_day_is_published_is_told_too(work, hook) -> None:
+    with work.database.write() as connection:
+        set_position(connection, "testnet", Reached(8, OLD))
+        connection.execute(insert(days).values(network="testnet", date=date(2022, 9, 28), publication_id=1))
     follow(work, A_SECOND, Steps(work))
     assert [alert["event"] for alert in hook.alerts] == ["lagging"]
 

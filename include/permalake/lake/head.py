@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date
+from functools import partial
+from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -19,12 +21,12 @@ from sqlalchemy import Connection, func, select
 from permalake.config import Settings
 from permalake.contracts import Table
 from permalake.contracts.namespaces import live_namespace
-from permalake.lake import catalog
+from permalake.lake import catalog, leases
 from permalake.lake.catalog import locations, open_table
 from permalake.lake.commit import MovedMeanwhileError, change
 from permalake.lake.counts import day_of, files, files_between
 from permalake.lake.database import Database
-from permalake.lake.head_edit import TableChange, lock, prepare, published_among
+from permalake.lake.head_edit import TableChange, drop_prepared, lock, prepare, published_among
 from permalake.lake.head_position import Reached, forget_position, set_position
 from permalake.lake.published import dataset
 from permalake.lake.state import LIVE, PUBLISHED, days
@@ -44,11 +46,17 @@ class Head:
         self._settings = settings
         self.database = database
         self.contracts = contracts
-        self._private = f"{LIVE}_{network}"
+        self._private = f"{LIVE}_{network}_{uuid4().hex[:12]}"
+        self.holder: str | None = None
+        """The run that follows the network, as its lease names it; None: nobody checks who adds."""
 
     def ensure(self) -> None:
-        """Create the tables that are missing; drop a head that an earlier version wrote."""
+        """Create the tables that are missing; drop a head that an earlier version wrote.
+
+        What a killed run has prepared goes too: whoever calls this follows the network.
+        """
         catalog.ensure_network(self.database, self.network)
+        self.database.make_sure(partial(drop_prepared, network=self.network))
         present = self.locations()
         outdated = any(
             catalog.is_of_earlier_version(open_table(at), self.contracts[name])
@@ -167,6 +175,7 @@ class Head:
 
         Raises:
             PermalakeError: if others kept on changing the head.
+            LeaseLostError: if the network is no longer that of :attr:`holder`.
         """
         files_by_table: dict[str, list[WrittenFile]] = defaultdict(list)
         for file in added:
@@ -200,6 +209,7 @@ class Head:
             )
             with self.database.write() as connection:
                 lock(connection, self.network)
+                self._check_holder(connection)
                 same = published_among(connection, self.network, days_with_files) == published
                 same = same and self._newest_published(connection) == newest
                 if not (same and edit.apply(connection)):
@@ -209,6 +219,11 @@ class Head:
             return left_out
 
         return change(self._settings, self.database, f"{self.namespace}; run it again", once)
+
+    def _check_holder(self, connection: Connection) -> None:
+        """Raise :class:`LeaseLostError` where two runs would add the same to the head."""
+        if self.holder and not leases.holds(connection, self.network, leases.LIVE, self.holder):
+            raise leases.LeaseLostError(f"{self.network}: another run follows it by now, so this one ends")
 
 
 def _change_of(

@@ -149,6 +149,15 @@ def drop_head(connection: Connection, network: str) -> None:
     forget_position(connection, network)
 
 
+def drop_prepared(connection: Connection, network: str) -> None:
+    """Forget changes of a head that were prepared and not applied; the run that prepares one then fails."""
+    private = pointers.c.catalog_name.startswith(f"{LIVE}_", autoescape=True)
+    of_head = pointers.c.table_namespace == live_namespace(network)
+    left = select(pointers.c.catalog_name).where(of_head, private).distinct()
+    for catalog in connection.execute(left).scalars().all():
+        drop_pointers(connection, catalog)
+
+
 def of_days(location: str, days: Collection[date]) -> list[DataFile]:
     """Return the files of some days of the table that a metadata file describes."""
     return [file for file in _read_files(location) if day_of(file) in days]

@@ -35,6 +35,10 @@ BEAT_SECONDS = 20.0
 _POLL_SECONDS = 1.0
 
 
+class LeaseLostError(PermalakeError):
+    """Raised where a run would write though another may hold its lease by now."""
+
+
 def oldest_beat(connection: Connection) -> str:
     """Return the time of the last heartbeat before which a lease counts as abandoned."""
     return stamp(moment(clock(connection)) - EXPIRES_AFTER)
@@ -155,6 +159,15 @@ def release_days(
     )
     same = () if taken_at is None else (leases.c.taken_at == taken_at,)
     connection.execute(delete(leases).where(*mine, *same))
+
+
+def holds(connection: Connection, network: str, kind: str, run_id: str) -> bool:
+    """Return whether the lease of a kind is still that of a run, which may have been taken for dead.
+
+    It stays so until the transaction ends, if that has locked the network (:func:`lock_network`).
+    """
+    mine = (leases.c.network == network, leases.c.kind == kind, leases.c.run_id == run_id)
+    return connection.execute(select(leases.c.run_id).where(*mine)).first() is not None
 
 
 def beat(database: Database, network: str, run_id: str, kind: str = DAYS) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from datetime import date, timedelta
+from datetime import date
 
 from sqlalchemy import Connection, select
 
@@ -115,12 +115,18 @@ class _Publish:
         return staged_moves(self._settings, self._database, self._row, self._pinned, self._withheld)
 
     def head(self) -> HeadEdit:
-        """Return the network's live head without the days that pass."""
+        """Return the network's live head without the days that are published."""
         row = self._row
-        every = (row.start + timedelta(number) for number in range((row.end - row.start).days + 1))
-        passing = {day for day in every if day not in self._withheld}
+        with self._database.read() as connection:
+            gone = self._published_days(connection)
         private = f"{row.attempt_id}_live"
-        return without_days(self._settings, self._database, row.network, private, passing)
+        return without_days(self._settings, self._database, row.network, private, gone)
+
+    def _published_days(self, connection: Connection) -> list[date]:
+        """Return the days that pass and have rows, or of which the lake has said something before."""
+        row = self._row
+        recorded_days = record.known_days(connection, row.network, row.start, row.end)
+        return sorted((self._days_with_rows() | recorded_days) - set(self._withheld))
 
     def move(self, moves: Moves, head: HeadEdit) -> Publication:
         """All pointers by compare and set, the record and the days' states, in one transaction."""
@@ -140,8 +146,7 @@ class _Publish:
         row = self._row
         moved = {name: new for name, (_, new) in moves.items()}
         replayed = any(new != self._pinned[name] for name, new in moved.items())
-        recorded_days = record.known_days(connection, row.network, row.start, row.end)
-        published = sorted((self._days_with_rows() | recorded_days) - set(self._withheld))
+        published = self._published_days(connection)
         publication_id, published_at = record_publication(
             connection,
             row,

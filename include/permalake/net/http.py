@@ -89,12 +89,14 @@ class UnavailableError(Exception):
     """Raised when the service gave no usable answer; the message is one line.
 
     The cause, if there is one, is the error of the shape that rejected the last answer. ``is_busy``: the last
-    answer asks for fewer requests, which tells nothing of this one.
+    answer asks for fewer requests, which tells nothing of this one. ``pause``: the seconds that it asks to
+    wait, 0 if it asks for nothing.
     """
 
-    def __init__(self, reason: str, *, is_busy: bool = False) -> None:
+    def __init__(self, reason: str, *, is_busy: bool = False, pause: float = 0.0) -> None:
         super().__init__(reason)
         self.is_busy = is_busy
+        self.pause = pause
 
 
 class RequestRejectedError(Exception):
@@ -236,7 +238,9 @@ class Service:
                 self._breaker.succeeded()
             else:
                 self._breaker.failed(f"{self.name}: {fault}")
-            raise UnavailableError(f"{self.name}: {fault}", is_busy=fault.is_busy) from fault.__cause__
+            raise UnavailableError(
+                f"{self.name}: {fault}", is_busy=fault.is_busy, pause=fault.pause or 0.0
+            ) from fault.__cause__
         except RequestRejectedError:
             self._breaker.succeeded()
             raise

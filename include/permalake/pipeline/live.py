@@ -14,13 +14,14 @@ from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol
+from uuid import uuid4
 
 from permalake.config import Settings, load_settings
 from permalake.errors import ConfigError, PermalakeError, line_of
 from permalake.lake import leases
 from permalake.lake.head import Head
 from permalake.lake.head_chores import FAN, merge, sweep
-from permalake.lake.head_position import head_positions
+from permalake.lake.head_position import last_reached
 from permalake.pipeline import alerts
 from permalake.pipeline.domain import Domain, loaded
 from permalake.pipeline.jobs import as_process
@@ -37,6 +38,8 @@ JOB = "live"
 _SWEEP_SECONDS = 600.0
 # A run that was killed holds the network for two minutes more.
 _WAIT_SECONDS = 150.0
+_LONGEST_PAUSE = 60.0
+_LONGEST_WISH = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +127,13 @@ class LiveJob:
         """Follow the network; raises why it cannot."""
         order = _order(argv)
         work = Workspace.open(load_settings(), self._domain_of(order.network), order.network)
-        with leases.alone(work.database, order.network, leases.LIVE, order.run_id, _WAIT_SECONDS):
+        # A submit may outlive its task, whose next try has the same run id: each has a lease of its own.
+        holder = f"{order.run_id[:230]} {uuid4().hex[:8]}"
+        with leases.alone(work.database, order.network, leases.LIVE, holder, _WAIT_SECONDS):
             opened = opener(work.domain)
             check_source(work.settings, work.domain, order.network)
             live = opened(work, spark or session(f"live {order.network}"), order.run_id)
+            live.head.holder = holder
             with closing(live):
                 follow(work, order, live)
 
@@ -146,39 +152,48 @@ def opener(domain: Domain) -> Callable[[Workspace, SparkSession, str], LiveHead]
 def follow(work: Workspace, order: LiveOrder, live: LiveHead) -> None:
     """Add batches to the head until the order is done.
 
+    After a batch that failed it pauses for ``live.poll_seconds``, after each further one twice as long, up to
+    a minute, or for as long as a service asks, up to an hour.
+
     Raises:
-        PermalakeError: if as many batches in a row failed as ``live.attempts`` allows.
+        PermalakeError: if as many batches in a row failed as ``live.attempts`` allows, or another run follows
+            the network by now.
     """
     settings = work.settings.live
-    began = time.monotonic()
+    end = time.monotonic() + (math.inf if order.seconds is None else order.seconds)
     chores, watch = _Chores(live.head), _LagWatch(work, order)
-    failures = 0
+    failures, longer = 0, settings.poll_seconds
     while True:
-        added = None
+        added, pause = None, settings.poll_seconds
         try:
+            if failures:  # The head may be gone: a publication drops one that is damaged.
+                live.head.ensure()
             added = live.advance()
             chores.do(added is not None)
-            failures = 0
-        except ConfigError:
+            failures, longer = 0, settings.poll_seconds
+        except (ConfigError, leases.LeaseLostError):
             raise
         except Exception as error:
             failures += 1
             reason = str(error) if isinstance(error, PermalakeError) else line_of(error)
             if failures >= settings.attempts:
                 raise PermalakeError(reason) from error
-            LOG.info("live %s: %s; trying again (%d)", order.network, reason, failures)
+            pause = max(longer, min(getattr(error, "pause", 0.0), _LONGEST_WISH))
+            longer = max(settings.poll_seconds, min(2 * longer, _LONGEST_PAUSE))
+            line = "live %s: %s; trying again in %.0f s (%d)"
+            LOG.info(line, order.network, reason, pause, failures)
         if added:
             lag = "" if added.timestamp is None else f", lag {time.time() - added.timestamp:.1f} s"
             LOG.info("live %s: %s%s", order.network, added.what, lag)
         watch.look(added)
-        is_idle = added is None and not failures
-        if order.once and is_idle:
+        if order.once and added is None and not failures:
             live.finish()
             return
-        if time.monotonic() - began >= (order.seconds or math.inf):
+        left = end - time.monotonic()
+        if left <= 0:
             return
-        if added is None:
-            time.sleep(settings.poll_seconds)
+        if added is None or failures:
+            watch.sleep(min(pause, left))
 
 
 class _LagWatch:
@@ -188,9 +203,9 @@ class _LagWatch:
     """
 
     def __init__(self, work: Workspace, order: LiveOrder) -> None:
-        position = head_positions(work.database).get(order.network)
+        before = last_reached(work.database, order.network)
         self._work, self._order = work, order
-        self._last: float | None = position.at.timestamp() if position else None
+        self._last: float | None = before.timestamp if before else None
         self._since: float | None = None
         self._is_reported = False
 
@@ -208,6 +223,13 @@ class _LagWatch:
             day = datetime.fromtimestamp(self._last or 0, UTC).date().isoformat()
             dag = f"{self._work.domain.name}_live"
             alerts.send(alerts.lagging(dag, self._order.run_id, self._order.network, day, lag))
+
+    def sleep(self, seconds: float) -> None:
+        """Sleep, and look once a minute."""
+        while seconds > 0:
+            time.sleep(min(seconds, _LONGEST_PAUSE))
+            seconds -= _LONGEST_PAUSE
+            self.look(None)
 
 
 class _Chores:

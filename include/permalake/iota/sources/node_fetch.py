@@ -19,7 +19,9 @@ from permalake.iota.sources.node_walk import Walk
 from permalake.net.http import RequestRejectedError, UnavailableError
 
 _STRETCHES = pa.schema([(name, pa.int32()) for name in ("stretch", "first", "last", "task")])
-_LANDED = pa.schema([("stretch", pa.int32()), ("path", pa.string()), ("error", pa.string())])
+_LANDED = pa.schema(
+    [("stretch", pa.int32()), ("path", pa.string()), ("error", pa.string()), ("pause", pa.float64())]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +35,12 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Landed:
-    """The place where a stretch was landed, or why it was not."""
+    """The place where a stretch was landed, or why it was not, and the seconds that the node asks to wait."""
 
     stretch: int
     path: str | None
     error: str | None = None
+    pause: float = 0.0
 
 
 def fetch(
@@ -60,12 +63,15 @@ def fetch(
     done = (
         spark.createDataFrame(pa.Table.from_pylist(rows, _STRETCHES))
         .repartitionById(tasks, "task")
-        .mapInArrow(_task(share, root, entry_end, present), "stretch int, path string, error string")
+        .mapInArrow(
+            _task(share, root, entry_end, present), "stretch int, path string, error string, pause double"
+        )
         .collect()
     )
     failed = sorted((row["stretch"], row["error"]) for row in done if row["error"])
     if failed:
-        raise PermalakeError(f"{failed[0][1]}; what was fetched is kept, run it again to go on")
+        reason = f"{failed[0][1]}; what was fetched is kept, run it again to go on"
+        raise PermalakeError(reason, pause=max(row["pause"] for row in done))
     return [Path(row["path"]) for row in done]
 
 
@@ -103,7 +109,7 @@ def land(
                 walk = Walk(api, landing, pool, (stretch.first, stretch.last), entry_end, present=present)
                 yield Landed(stretch.stretch, str(walk.run().path))
             except (PermalakeError, UnavailableError) as error:
-                yield Landed(stretch.stretch, None, str(error))
+                yield Landed(stretch.stretch, None, str(error), error.pause)
                 return
             except RequestRejectedError as refusal:
                 yield Landed(stretch.stretch, None, f"{address.name}: HTTP {refusal.status}")

@@ -50,6 +50,7 @@ LOOK_BACK = 3
 GENESIS = datetime(2020, 8, 1, tzinfo=UTC)
 # What is younger than this may not have been indexed yet.
 _LAG_SECONDS = 15 * 60
+_KEPT = "what it did answer is kept, run it again"
 _PAGES_AT_ONCE = 20
 _DEEP_PAGES = 100
 _NEWEST_PAGES = 200
@@ -131,9 +132,10 @@ def _opened(
     with Service(NAME, base(section), section.rate_per_second) as service:
         try:
             yield _Client(service, landing(settings, section, note_news), section, clock)
-        except (UnavailableError, RequestRejectedError, IncompleteError) as error:
-            reason = str(error) if isinstance(error, UnavailableError) else f"{NAME}: {error}"
-            raise PermalakeError(f"{reason}; what it did answer is kept, run it again") from None
+        except UnavailableError as error:
+            raise PermalakeError(f"{error}; {_KEPT}", pause=error.pause) from None
+        except (RequestRejectedError, IncompleteError) as error:
+            raise PermalakeError(f"{NAME}: {error}; {_KEPT}") from None
 
 
 def base(section: WormholeSettings) -> str:
