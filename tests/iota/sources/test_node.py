@@ -95,6 +95,63 @@ def test_what_was_landed_outlives_the_node_s_pruning(spark, tmp_path) -> None:
         assert sum(server.counts.values()) - calls <= 6
 
 
+def test_a_node_that_begins_anew_or_lags_takes_nothing_of_what_was_landed(spark) -> None:
+    with NodeServer(archive("stardust"), "stardust") as server:
+        asked = network(server)
+        node = NodeSource(spark, "anew", asked)
+        first, last = node.first_milestone, server.confirmed
+        node.records(node.days(*dates(*SPANS["stardust"]))).count()
+        calls = sum(server.counts.values())
+        # Begun from a snapshot, and not yet synchronised.
+        server.goes_on, server.pruned, server.confirmed = False, last - 4, last - 4
+        with pytest.raises(PermalakeError, match=r"networks\.anew\.url: the node holds no milestone"):
+            node.refresh()
+        server.confirmed = last - 2
+        node.refresh()
+        assert (node.first_milestone, node.last_milestone) == (first, last - 2)
+        # A node that lags behind the one that told how far it is.
+        server.confirmed = last
+        newest = f"/api/core/v2/milestones/by-index/{last}"
+        server.lost = {newest}
+        node = NodeSource(spark, "anew", asked)
+        assert node.first_milestone == server.pruned + 1, "nothing is proven of what was landed"
+        server.lost = set()
+        node.refresh()
+        assert node.first_milestone == first
+        server.goes_on = True
+        node = NodeSource(spark, "anew", asked)
+        assert node.records(node.days(*dates(*SPANS["stardust"]))).where("kind = 1").count() == len(
+            server.blocks
+        )
+        assert sum(server.counts.values()) - calls < 60, "what was landed is not fetched again"
+
+
+def test_a_node_may_prune_while_it_is_followed(spark) -> None:
+    day = date(2022, 9, 30)
+    with NodeServer(archive("stardust"), "stardust") as server:
+        nodes = [NodeSource(spark, name, network(server)) for name in ("landed", "not landed")]
+        nodes[0].records(nodes[0].days(*dates(*SPANS["stardust"]))).count()
+        first = nodes[0].first_of(day)
+        (paths.HOME / "landing" / "landed" / "times.json").unlink()
+        begin, server.pruned = nodes[0].first_milestone, first
+        assert nodes[0].first_of(day) == first
+        for node in nodes:
+            node.refresh()
+        assert [node.first_milestone for node in nodes] == [begin, first + 1]
+        assert [node.first_of(day) for node in nodes] == [first, first + 1]
+
+
+def test_a_pause_that_the_node_asks_for_is_part_of_the_error(spark) -> None:
+    with NodeServer(archive("stardust"), "stardust") as server:
+        node = NodeSource(spark, "busy", network(server))
+        days = node.days(*dates(*SPANS["stardust"]))
+        server.after, server.retry_after = {"answers": 0, "fault": "429"}, "500"
+        for ask in (node.refresh, lambda: node.records(days)):
+            with pytest.raises(PermalakeError, match=r"networks\.busy\.url: HTTP 429") as refused:
+                ask()
+            assert refused.value.pause == 500
+
+
 def test_the_node_s_word_on_its_pruning_is_checked(spark) -> None:
     with NodeServer(archive("chrysalis"), "chrysalis") as server:
         first = server.pruned + 1

@@ -49,26 +49,37 @@ class NodeSource:
         self._landing = NodeCache(paths.HOME / "landing" / network)
         self.present: Mapping[bytes, bytes] = {}
         """Bytes of blocks by id that the node need not be asked for, proven by these ids."""
-        self._info = self._reach(settings.timeout)
+        info = self._reach(settings.timeout)
         with self._asked() as api:
-            self._look_around(api)
+            self._look_around(api, info)
 
-    def _look_around(self, api: NodeApi) -> None:
-        self._check_landing(api)
-        self._held_from = _first_held(api, self._info, self._look_back)
+    def _look_around(self, api: NodeApi, info: NodeInfo) -> None:
+        held_from = _first_held(api, info, self._look_back)
+        self._info, self._held_from, self._is_same_tangle = info, held_from, False
+        self._look_at_landing(api)
+        if not self._is_same_tangle:
+            self._times.unlink(missing_ok=True)
+
+    def _look_at_landing(self, api: NodeApi) -> None:
+        self._is_same_tangle = self._is_same_tangle or self._compare_landing(api)
         self._begin = self._landed_before(self._held_from)
 
     def refresh(self) -> None:
         """Ask the node again what it holds. One that has fallen back is looked at as if it were new.
 
         Raises:
-            PermalakeError: if it cannot be asked.
+            PermalakeError: if it cannot be asked, or holds no milestone.
         """
-        before = self._info
         with self._asked() as api:
-            self._info = api.info()
-            if self._info.confirmed < before.confirmed:
-                self._look_around(api)
+            before, info = self._info, self._holding(api.info())
+            if info.confirmed < before.confirmed:
+                self._look_around(api, info)
+                return
+            self._info = info
+            if info.pruned > before.pruned:
+                self._held_from = max(self._held_from, info.pruned + 1)
+            if info.pruned > before.pruned or not self._is_same_tangle:
+                self._look_at_landing(api)
 
     def milestone_id(self, index: int) -> bytes | None:
         """Return the id of a milestone; None if the node does not hold it."""
@@ -157,9 +168,10 @@ class NodeSource:
         """Give the block the times of the milestones, and remember what it asked for."""
 
         def ask(index: int) -> int | None:
-            return (api.timestamp if index >= self._held_from else self._landing.time_of)(index)
+            held = api.timestamp(index) if index >= self._held_from else None
+            return self._landing.time_of(index) if held is None else held  # pruned meanwhile
 
-        times = Timeline(ask, self._begin, self._info.confirmed, self._landing.root / "times.json")
+        times = Timeline(ask, self._begin, self._info.confirmed, self._times)
         try:
             yield times
         finally:
@@ -221,7 +233,7 @@ class NodeSource:
             try:
                 yield api
             except UnavailableError as error:
-                raise PermalakeError(str(error)) from None
+                raise PermalakeError(str(error), pause=error.pause) from None
             except RequestRejectedError as refusal:
                 raise PermalakeError(f"{self._address.name}: HTTP {refusal.status}") from None
 
@@ -236,26 +248,35 @@ class NodeSource:
                 raise ConfigError(line) from None
             except UnavailableError as error:
                 raise PermalakeError(f"{error}; {kind}, and is it up?") from None
+        return self._holding(info)
+
+    def _holding(self, info: NodeInfo) -> NodeInfo:
+        """Return what a node holds; :class:`PermalakeError` if that is nothing, as where it begins anew."""
         if info.pruned >= info.confirmed:
             raise PermalakeError(f"{self._address.name}: the node holds no milestone; is it synchronised?")
         return info
 
-    def _check_landing(self, api: NodeApi) -> None:
-        """Drop what is landed unless it is of the same tangle.
+    def _compare_landing(self, api: NodeApi) -> bool:
+        """Drop what is landed if it is of another tangle; return whether it is of the node's.
 
-        Its newest milestone that the node holds too is compared; all goes when it differs, or there is none.
+        The newest landed milestone that the node should hold is compared: only one that differs shows another
+        tangle. A node that lacks it, or is not that far, says nothing, and is asked again.
         """
-        landed = self._landing.newest_milestone(self._info.pruned + 1, self._info.confirmed)
-        if landed:
-            index, raw = landed
-            milestone = api.milestone(index)
-            if milestone and milestone.raw == raw:
-                return
-        self._landing.forget_all()
+        landed = self._landing.newest_milestone(self._held_from, self._info.confirmed)
+        milestone = api.milestone(landed[0]) if landed else None
+        if landed and milestone:
+            if milestone.raw == landed[1]:
+                return True
+            self._landing.forget_all()
+        return False
+
+    @property
+    def _times(self) -> Path:
+        return self._landing.root / "times.json"
 
     def _landed_before(self, first: int) -> int:
         """Return the first milestone, once what was landed before the node pruned it counts too."""
-        while whole := self._landing.holds(first - 1):
+        while self._is_same_tangle and (whole := self._landing.holds(first - 1)):
             first = whole.first
         return first
 

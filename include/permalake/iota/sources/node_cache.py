@@ -97,6 +97,8 @@ class NodeCache:
     def newest_milestone(self, first: int, last: int) -> tuple[int, bytes] | None:
         """Index and payload of the newest landed milestone of ``first``..``last``."""
         for stretch in reversed(self.stretches()):
+            if not first // STRETCH <= stretch <= last // STRETCH:
+                continue
             within = {index: raw for index, raw in self._payloads(stretch).items() if first <= index <= last}
             if within:
                 return max(within.items())
