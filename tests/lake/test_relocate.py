@@ -6,15 +6,19 @@ import json
 import shutil
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from sqlalchemy import insert, select
 
 from permalake.cli import main as front
 from permalake.config import Settings
 from permalake.errors import PermalakeError
+from permalake.iota.contracts import IOTA_TABLES
 from permalake.lake import moved_table
 from permalake.lake import relocate as relocation
 from permalake.lake.catalog import open_table
+from permalake.lake.counts import files
+from permalake.lake.head import Head
 from permalake.lake.identity import open_database, warehouse_id
 from permalake.lake.relocate import relocate
 from permalake.lake.restore import restore
@@ -26,7 +30,8 @@ from permalake.lake.state import (
     publication_tables,
     served,
 )
-from support.lakes import DAY1, DAY2, DAY3, NETWORK, OpenLake, build, settings_of, stage_day, state
+from permalake.stores.served import note, provisional
+from support.lakes import DAY1, DAY2, DAY3, NETWORK, OpenLake, build, messages, settings_of, stage_day, state
 
 TOML = """
 [lake]
@@ -177,6 +182,25 @@ def test_a_moved_lake_keeps_its_id_and_what_it_knows_of_the_stores(settings, bui
     assert state(OpenLake(moved)) == BUILT
     (states,) = [place for place in recorded(moved) if place.startswith("[")]
     assert f'"{moved.lake.warehouse}/shimmer/messages/metadata/' in states
+
+
+def test_states_of_a_head_that_a_store_may_have_move_too(settings, built, tmp_path) -> None:
+    lake = OpenLake(settings)
+    head = Head(settings, lake.database, NETWORK, {"messages": IOTA_TABLES["messages"]})
+    head.ensure()
+    rows = pa.Table.from_pylist(messages(DAY3, 3, 4), schema=IOTA_TABLES["messages"].arrow)
+    head.commit(head.write("messages", rows))
+    with lake.database.write() as connection:
+        note(connection, NETWORK, "bigtable", [DAY3], [head.locations()])
+    shutil.move(settings.lake.warehouse, tmp_path / "moved")
+    moved = settings_of(tmp_path / "moved")
+    (done,) = relocate(moved, as_copy=False)
+    assert done.problems == {}
+    with OpenLake(moved).database.read() as connection:
+        [noted] = provisional(connection, NETWORK, "bigtable")[DAY3]
+    (file,) = files(open_table(noted["messages"]))
+    assert file.file_path.startswith(f"{moved.lake.warehouse}/{NETWORK}_live/messages/data/")
+    assert Path(file.file_path).stat().st_size == file.file_size_in_bytes
 
 
 @pytest.mark.parametrize("inner", [True, False])

@@ -301,6 +301,12 @@ def locations(connection: Connection, catalog: str, network: str) -> dict[str, s
     return {row.table_name: row.metadata_location for row in rows}
 
 
+def table_of(location: str) -> tuple[str, str]:
+    """Return namespace and name of the table whose metadata file lies at a location."""
+    _, namespace, table, _, _ = location.rsplit("/", 4)
+    return namespace, table
+
+
 def copy_pointers(connection: Connection, catalog: str, network: str, tables: dict[str, str]) -> None:
     """Make ``catalog`` hold exactly ``tables`` (name -> metadata location) of ``network``."""
     drop_pointers(connection, catalog)

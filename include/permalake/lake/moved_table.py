@@ -1,8 +1,8 @@
 """Rewriting the places that Iceberg's files of a table hold, after its warehouse was copied or moved.
 
-A table's files lie in ``WAREHOUSE/NETWORK/TABLE``, below ``metadata`` and ``data``. Its metadata files,
+A table's files lie in ``WAREHOUSE/NAMESPACE/TABLE``, below ``metadata`` and ``data``. Its metadata files,
 manifest lists and manifests name each other and the data files by absolute paths. What follows
-``/NETWORK/TABLE/`` in such a path stays, so a file can be rewritten again, and a killed run goes on.
+``/NAMESPACE/TABLE/`` in such a path stays, so a file can be rewritten again, and a killed run goes on.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class MovedTable:
     """
 
     warehouse: str
-    network: str
+    namespace: str
     table: str
     rewritten: int = 0
     sizes: dict[str, int] = field(default_factory=dict)
@@ -70,10 +70,10 @@ class MovedTable:
 
     @property
     def _root(self) -> str:
-        return f"{self.warehouse}/{self.network}/{self.table}"
+        return f"{self.warehouse}/{self.namespace}/{self.table}"
 
     def _moved(self, location: str) -> str:
-        _, between, inside = location.rpartition(f"/{self.network}/{self.table}/")
+        _, between, inside = location.rpartition(f"/{self.namespace}/{self.table}/")
         return f"{self._root}/{inside}" if between else location
 
     def _rewrite_metadata(self, location: str) -> None:

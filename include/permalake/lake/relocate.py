@@ -19,6 +19,7 @@ from sqlalchemy import Column, Connection, and_, bindparam, delete, select, upda
 
 from permalake.config import Settings
 from permalake.errors import PermalakeError
+from permalake.lake.catalog import table_of
 from permalake.lake.database import Database
 from permalake.lake.identity import (
     RELOCATION,
@@ -29,7 +30,7 @@ from permalake.lake.identity import (
     warehouse_of,
 )
 from permalake.lake.maintenance.limits import limits
-from permalake.lake.maintenance.needed import Needed, needed, roots
+from permalake.lake.maintenance.needed import Needed, Root, needed, roots
 from permalake.lake.maintenance.storage import listing
 from permalake.lake.moved_table import MovedTable
 from permalake.lake.publication_log import logged_ids, read_logged, write_logged
@@ -230,12 +231,15 @@ def _rewrite_files(settings: Settings, connection: Connection, network: str) -> 
     warehouse = settings.lake.warehouse
     # Every past state that is recorded, however old: what is not rewritten leads to the original.
     until = replace(limits(settings.lake, moment(clock(connection))), history=_EVER)
-    reached = sorted(roots(connection, network, until), key=lambda root: root.table)
-    by_table = groupby(reached, lambda root: root.table)
-    tables = [(MovedTable(warehouse, network, table), list(of_table)) for table, of_table in by_table]
+    # A store may have rows of states that the network's head was in.
+    reached = sorted(roots(connection, network, until), key=_table_of)
+    by_table = groupby(reached, _table_of)
+    tables = [(MovedTable(warehouse, *table), list(of_table)) for table, of_table in by_table]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         done = list(pool.map(lambda pair: pair[0].rewrite(pair[1]), tables))
-    present = {file.path: file.size for file in listing(f"{warehouse}/{network}")}
+    folders = {network, *(namespace for namespace, _ in map(_table_of, reached))}
+    listed = [file for folder in sorted(folders) for file in listing(f"{warehouse}/{folder}")]
+    present = {file.path: file.size for file in listed}
     sizes = {path: size for table in done for path, size in table.sizes.items()}
     return RelocatedNetwork(
         network,
@@ -244,6 +248,10 @@ def _rewrite_files(settings: Settings, connection: Connection, network: str) -> 
         len(present),
         _problems(network, needed(reached), present, sizes),
     )
+
+
+def _table_of(root: Root) -> tuple[str, str]:
+    return table_of(root.location)
 
 
 def _problems(
