@@ -59,6 +59,18 @@ def files(table: IcebergTable, where: str | None = None) -> Iterator[DataFile]:
     yield from every
 
 
+def is_readable(location: str) -> bool:
+    """Return whether the metadata file at a location and every manifest that it leads to can be read.
+
+    They are read anew, none from memory.
+    """
+    try:
+        list(files(open_table(location), days_between(date.min, date.max)))
+    except UnreadableTableError:
+        return False
+    return True
+
+
 @dataclass(frozen=True)
 class _Manifest:
     file: ManifestFile

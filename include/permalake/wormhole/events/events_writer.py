@@ -7,7 +7,10 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from permalake.config import Settings
+from permalake.contracts.namespaces import is_live
 from permalake.intervals import dates
+from permalake.lake.catalog import table_of
+from permalake.lake.counts import is_readable
 from permalake.lake.day_rows import DayRows
 from permalake.pipeline.day_queries import QueriesOverFiles
 from permalake.spark.tasks import TaskShare, in_tasks
@@ -71,7 +74,7 @@ class BigtableDays:
         before = [
             _keys(version, Pinned(self._spark, state, dates)[_PUBLICATION])
             for state, dates in batch.before()
-            if _PUBLICATION in state
+            if _PUBLICATION in state and not _is_lost(state[_PUBLICATION])
         ]
         return stale_keys(
             ["row_key"],
@@ -79,6 +82,12 @@ class BigtableDays:
             _keys(version, today[_PUBLICATION]),
             lambda: _keys(version, Pinned(self._spark, batch.state)[_PUBLICATION]),
         )
+
+
+def _is_lost(location: str) -> bool:
+    """Return whether a table is of a live head that was damaged: nobody knows what rows it had."""
+    namespace, _ = table_of(location)
+    return is_live(namespace) and not is_readable(location)
 
 
 def _stretches(days: Sequence[date], most: int) -> list[Sequence[date]]:

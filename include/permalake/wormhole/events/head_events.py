@@ -7,6 +7,7 @@ meanwhile; and the day's own publication deletes what it does not have, as rows 
 
 from __future__ import annotations
 
+import uuid
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import date
@@ -20,8 +21,8 @@ from pyiceberg.manifest import DataFile
 from permalake.config import Settings
 from permalake.contracts.namespaces import live_namespace
 from permalake.lake import leases
-from permalake.lake.catalog import locations, open_table
-from permalake.lake.counts import day_of, files
+from permalake.lake.catalog import UnreadableTableError, locations, open_table
+from permalake.lake.counts import day_of, files, is_readable
 from permalake.lake.database import Database
 from permalake.lake.head import Head
 from permalake.lake.head_edit import published_among
@@ -55,10 +56,10 @@ class HeadEvents:
         settings: Settings,
         database: Database,
         head: Head,
-        run_id: str,
         alert: Callable[[str], None],
     ) -> None:
-        self._settings, self._database, self._head, self._run_id = settings, database, head, run_id
+        self._settings, self._database, self._head = settings, database, head
+        self._run_id = f"live-{uuid.uuid4().hex[:12]}"
         self._reference = settings.wormhole.reference if settings.wormhole else None
         self._tables = tables_of(settings.bigtable)
         self._is_ready = False
@@ -77,8 +78,28 @@ class HeadEvents:
 
     def _catch_up_alone(self) -> bool:
         with leases.alone(self._database, self._head.network, _STORE, self._run_id):
-            self._catch_up()
+            try:
+                self._catch_up()
+            except UnreadableTableError:
+                if not self._forget_unreadable():
+                    raise
+                self._catch_up()
         return True
+
+    def _forget_unreadable(self) -> bool:
+        """Take out of the noted states tables that nobody can read; return whether there were any.
+
+        A head that is damaged is dropped and read from the source again. What the store has of it is then not
+        known: the rows of now are written over it.
+        """
+        noted, _ = self._noted()
+        places = {at for states in noted.values() for state in states for at in state.values()}
+        readable = {at for at in places if is_readable(at)}
+        for day, states in noted.items():
+            rest = [{name: at for name, at in state.items() if at in readable} for state in states]
+            if rest != states:
+                self._note([day], rest)
+        return readable != places
 
     def _catch_up(self) -> None:
         if not self._is_ready:

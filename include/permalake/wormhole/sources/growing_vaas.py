@@ -115,6 +115,8 @@ class ListedVaas:
             PermalakeError: if the service does not answer.
         """
         now = time.monotonic()
+        if before is None:  # the head was dropped, and lacks what was added
+            self._added, self._looked_back = {}, None
         due = self._looked_back is None or now - self._looked_back > _LOOK_BACK_SECONDS
         since = _oldest(self._settings)
         if before is not None and not due:

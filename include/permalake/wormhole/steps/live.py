@@ -92,7 +92,7 @@ class WormholeHead:
             remark=_LOG.debug,
         )
         alert = partial(alerts.store_behind, f"{work.domain.name}_live", run_id, work.network)
-        self._events = HeadEvents(work.settings, work.database, self.head, run_id, alert)
+        self._events = HeadEvents(work.settings, work.database, self.head, alert)
         self._published = PublishedMessages(self.head)
         self._values = HeadDetails(work.settings, self._locations, cache)
 
