@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from threading import Event, Semaphore
 
 import pytest
@@ -62,7 +63,8 @@ class SlowStore:
         return self.lacks
 
 
-def test_a_slow_store_never_holds_the_head_up() -> None:
+def test_a_slow_store_never_holds_the_head_up(monkeypatch) -> None:
+    monkeypatch.setattr(following, "TURN_SECONDS", 0.0)
     store = SlowStore(3)
     follower = Follower(store.write)
     for _ in range(5):
@@ -73,6 +75,18 @@ def test_a_slow_store_never_holds_the_head_up() -> None:
     follower.finish()
     assert store.lacks == 0
     follower.close()
+
+
+def test_between_batches_others_get_their_turn(monkeypatch) -> None:
+    monkeypatch.setattr(following, "TURN_SECONDS", 60.0)
+    store = SlowStore(3)
+    follower = Follower(store.write)
+    follower.wake()
+    store.turns.release(3)
+    while store.lacks == 3:
+        time.sleep(0.01)
+    follower.close()  # at once, though it waits
+    assert store.lacks == 2
 
 
 def test_a_follower_that_is_closed_ends_with_its_batch() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -12,6 +13,8 @@ from permalake.errors import PermalakeError, line_of
 
 PAUSE_SECONDS = 10.0
 """A store that failed is left alone for so long."""
+TURN_SECONDS = 1.5
+"""Between two batches of a store that lacks more: who waits for its lease looks once a second."""
 _LOG = logging.getLogger("permalake")
 _Result = TypeVar("_Result")
 
@@ -68,7 +71,7 @@ class Follower:
         self._write = write
         self._thread = ThreadPoolExecutor(1)
         self._running: Future[None] | None = None
-        self._is_closed = False
+        self._closed = threading.Event()
 
     def wake(self) -> None:
         """Let it write what the head has now, unless it is writing; return at once."""
@@ -84,9 +87,9 @@ class Follower:
 
     def close(self) -> None:
         """Return once the batch that is being written is."""
-        self._is_closed = True
+        self._closed.set()
         self._thread.shutdown()
 
     def _write_all(self) -> None:
-        while not self._is_closed and self._write():
-            pass
+        while not self._closed.is_set() and self._write():
+            self._closed.wait(TURN_SECONDS)
