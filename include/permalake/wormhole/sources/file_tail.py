@@ -1,13 +1,15 @@
 """Files that grow, or are added: what is new in them, in whole lines.
 
-How far a file was read is noted by its inode and bytes, so that one that is cut, or replaced by another, is
-read from its beginning. A gzip file is read whole once it decompresses, and again when it changes. Whoever
-reads must bear to read a line twice.
+How far a file was read is noted by its inode, bytes and beginning, so that one that is cut, rewritten, or
+replaced by another, is read from its beginning. A gzip file is read whole once it decompresses, and again
+when it changes. Whoever reads must bear to read a line twice.
 """
 
 from __future__ import annotations
 
 import logging
+import os
+import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -16,9 +18,11 @@ from permalake.pipeline.line_files import LineRange, damage
 _LOG = logging.getLogger(__name__)
 _BATCH_BYTES = 4 << 20
 _CHUNK = 1 << 20
+_BEGINNING = 4096
 
 Marks = Mapping[str, list[int]]
-"""The bytes read of each file, by its path below the folder: [inode, bytes], of gzip also their time."""
+"""The bytes read of each file, by its path below the folder: [inode, bytes, checksum of how it begins], of a
+gzip file [inode, bytes, time]."""
 
 
 class FileTail:
@@ -63,10 +67,25 @@ class FileTail:
                 _LOG.warning("%s is not read yet: %s", file, reason)
                 return None
             return LineRange(path, 0, facts.st_size), now
-        is_same = mark is not None and mark[0] == facts.st_ino and mark[1] <= facts.st_size
-        start = mark[1] if mark is not None and is_same else 0
+        start = mark[1] if mark is not None and _goes_on(file, facts, mark) else 0
         end = _last_end(file, start, min(facts.st_size, start + most), facts.st_size)
-        return (LineRange(path, start, end), [facts.st_ino, end]) if end > start else None
+        return (
+            (LineRange(path, start, end), [facts.st_ino, end, _checksum(file, end)]) if end > start else None
+        )
+
+
+def _goes_on(file: Path, facts: os.stat_result, mark: list[int]) -> bool:
+    """Return whether a file still begins with what was read of it."""
+    inode, read, *checksum = mark
+    if inode != facts.st_ino or read > facts.st_size:
+        return False
+    return read == facts.st_size or not checksum or checksum == [_checksum(file, read)]
+
+
+def _checksum(file: Path, read: int) -> int:
+    """Return the CRC-32 of the first bytes of what was read of a file."""
+    with file.open("rb") as text:
+        return zlib.crc32(text.read(min(read, _BEGINNING)))
 
 
 def _last_end(file: Path, start: int, limit: int, size: int) -> int:
