@@ -342,7 +342,7 @@ def test_a_run_that_lost_the_network_to_another_adds_nothing(lake, head) -> None
     head.holder = "asleep"
     with leases.alone(lake.database, NETWORK, leases.LIVE, "asleep"):
         add(head, DAY1, 1, 2)
-        leases.release(lake.database, "asleep")  # as a lease lapses
+        leases.release(lake.database, NETWORK, "asleep")  # as a lease lapses
         refused = pytest.raises(leases.LeaseLostError, match=f"{NETWORK}: another run follows it by now")
         with leases.alone(lake.database, NETWORK, leases.LIVE, "awake"), refused:
             add(head, DAY1, 2, 3)
