@@ -22,6 +22,7 @@ from google.auth.transport.requests import Request
 from permalake.config import load_settings
 from permalake.errors import ConfigError
 from permalake.iota.day import IOTA
+from permalake.lake.owner import OWNER, is_gone
 from permalake.orchestrate.connections import store_variables, variables
 from permalake.orchestrate.live_dag import LiveStep
 from permalake.spark.submit import SubmitEnd
@@ -342,11 +343,13 @@ def test_the_live_dag_hands_them_to_its_job_too(stores, monkeypatch, domain, sec
 
     def submit(_step, _submission, _context):
         handed.append(load_settings())
+        assert not is_gone(os.environ[OWNER])
         return SubmitEnd(0)
 
     monkeypatch.setattr(LiveStep, "submit", submit)
     LiveStep(domain=domain, task_id="follow").execute({"params": {"network": None}, "run_id": "live"})
     [settings] = handed
+    assert OWNER not in os.environ
     assert (settings.cassandra.contact_points, settings.bigtable.project) in (
         (("one", "two"), None),
         ((), "berlin"),

@@ -9,6 +9,7 @@ from airflow.sdk import DAG, Param
 
 from permalake.config import load_settings
 from permalake.errors import PermalakeError
+from permalake.lake.owner import owning
 from permalake.orchestrate.connections import store_variables
 from permalake.orchestrate.dag import FIRST_DAY, POLICIES
 from permalake.orchestrate.step_task import failure, failure_of
@@ -32,7 +33,8 @@ class LiveStep(SubmitOperator):
         from permalake.pipeline.execution import died
 
         try:
-            with store_variables(self.domain):
+            # A job that went on without its task would keep the network from the next try.
+            with owning(), store_variables(self.domain):
                 settings = load_settings()
                 network = live.chosen(settings, self.domain, context["params"]["network"] or None)
                 seconds = timedelta(hours=HOURS).total_seconds()
