@@ -138,7 +138,7 @@ class CarryAttempt(OpenStaging):
 def _withdrawn(moves: Moves, start: date, end: date) -> dict[date, list[str]]:
     """Return the tables that lose all their rows of a day of start..end, by day.
 
-    The record of a day does not tell: since the day was published again it has the day's own tables alone.
+    The record of a day cannot say: once a day is published again, it lists the tables of the day alone.
     """
     lost: dict[date, list[str]] = defaultdict(list)
     for name, (before, after) in sorted(moves.items()):

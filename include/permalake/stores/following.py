@@ -14,7 +14,7 @@ from permalake.errors import PermalakeError, line_of
 PAUSE_SECONDS = 10.0
 """A store that failed is left alone for so long."""
 TURN_SECONDS = 1.5
-"""Between two batches of a store that lacks more: who waits for its lease looks once a second."""
+"""Seconds between two batches of a store that lacks more. Whoever waits for its lease looks once a second."""
 _LOG = logging.getLogger("permalake")
 _Result = TypeVar("_Result")
 
