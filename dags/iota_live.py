@@ -7,7 +7,8 @@ transaction. `messages_with_live` and its like have both, each row once.
 
 The DAG is paused until you configure a node (`[networks.NAME] source = "node"`) and unpause it. Only one run
 at a time follows a network. It ends after six hours, and the next run continues where the head ends; so
-does a run after a failure or a kill. `permalake live iota` does the same without Airflow.
+does a run after a failure or a kill. After three failed runs in a row the DAG is paused again.
+`permalake live iota` does the same without Airflow.
 """
 
 from airflow.sdk import DAG

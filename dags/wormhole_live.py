@@ -7,8 +7,8 @@ audited, and the publication of a day takes its rows out of the head in the same
 
 The DAG is paused until you configure a source that grows (`[wormhole] source` is `files` or `wormholescan`)
 and unpause it. Only one run at a time follows it. It ends after six hours, and the next run continues where
-the head ends; so does a run after a failure or a kill. `permalake live wormhole` does the same without
-Airflow.
+the head ends; so does a run after a failure or a kill. After three failed runs in a row the DAG is paused
+again. `permalake live wormhole` does the same without Airflow.
 """
 
 from airflow.sdk import DAG

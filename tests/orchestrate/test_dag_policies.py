@@ -141,6 +141,9 @@ def test_a_network_is_followed_by_one_run_at_a_time_once_somebody_wants_it(dag_b
     dag = dag_bag.dags[live]
     assert (dag.max_active_runs, dag.catchup, dag.is_paused_upon_creation) == (1, False, True)
     assert type(dag.timetable).__name__ == "ContinuousTimetable"
+    # A run that cannot start would be followed by the next one at once, without end.
+    assert dag.max_consecutive_failed_dag_runs == 3
+    assert "After three failed runs in a row" in dag.doc_md
     (task,) = dag.tasks
     assert isinstance(task, SubmitOperator)
     # The slots are for builds: a run that stays would keep one for ever.

@@ -18,6 +18,8 @@ from permalake.pipeline.domain import Domain
 
 HOURS = 6
 """The time that a run follows its network; then the next one goes on, with the code and settings of then."""
+MOST_FAILED_RUNS = 3
+"""The number of runs that may fail in a row before the DAG is paused again."""
 
 
 class LiveStep(SubmitOperator):
@@ -50,7 +52,9 @@ class LiveStep(SubmitOperator):
 def live_dag(domain: Domain, *, doc: str, tags: list[str]) -> DAG:
     """Return the DAG ``{domain}_live``: one run at a time, the next one as soon as it ends.
 
-    It is paused until somebody who has configured a node unpauses it. It takes no slot of the builds' pool.
+    It is paused until somebody who has configured a node unpauses it, and again once :data:`MOST_FAILED_RUNS`
+    have failed in a row: what cannot start would be tried again every few seconds. It takes no slot of the
+    builds' pool.
     """
     with DAG(
         f"{domain.name}_live",
@@ -61,6 +65,7 @@ def live_dag(domain: Domain, *, doc: str, tags: list[str]) -> DAG:
         catchup=False,
         max_active_runs=1,
         is_paused_upon_creation=True,
+        max_consecutive_failed_dag_runs=MOST_FAILED_RUNS,
         dagrun_timeout=timedelta(hours=2 * HOURS),
         default_args=POLICIES | {"pool": "default_pool"},
         params={
