@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from types import SimpleNamespace
 
 import pytest
 
 from permalake.iota.day import IOTA
 from permalake.orchestrate import network_runs
+from permalake.orchestrate.submit_task import SparkStep
 from permalake.wormhole.day import WORMHOLE
 
 
@@ -44,6 +46,26 @@ def test_the_other_networks_get_the_runs_day_and_parameters(
     assert (dag, started) == ("iota_daily", sibling)
     expected = {"force": True, "network": "testnet", "start": "2022-09-28"}
     assert conf == expected | ({network_runs.SCHEDULED: True} if shares else {})
+
+
+def test_a_backfill_that_starts_at_a_later_step_is_for_every_network_too(config, monkeypatch) -> None:
+    asked = []
+    monkeypatch.setenv("PERMALAKE_CONFIG", str(config))
+    monkeypatch.setattr(network_runs, "start_run", lambda *call: asked.append(call) or True)
+    run = SimpleNamespace(run_type="backfill", run_id="backfill__2022-09-29T00", conf={"only": "serve"})
+    task = SimpleNamespace(id="try-1", dag_id="iota_daily", xcom_push=dict, xcom_pull=lambda **_: None)
+    context = {
+        "dag_run": run,
+        "run_id": run.run_id,
+        "params": {"network": None, "only": "serve"},
+        "data_interval_start": datetime(2022, 9, 28, tzinfo=UTC),
+        "ti": task,
+    }
+    assert SparkStep(domain=IOTA, step=IOTA.steps[0]).execute(context) is None
+    ((_, _, conf),) = asked
+    assert conf == {"network": "testnet", "start": "2022-09-28", "only": "serve"}
+    SparkStep(domain=IOTA, step=IOTA.step("audit")).execute(context)
+    assert len(asked) == 1, "the first task alone starts them"
 
 
 def test_a_network_that_is_not_scheduled_has_no_run_of_its_own(settings, monkeypatch) -> None:

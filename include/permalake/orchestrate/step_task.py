@@ -50,8 +50,9 @@ class StepTask:
     def opened(self, context: Any) -> Iterator[tuple[Workspace, BuildRequest]]:
         """Open the workspace of the run for the block, and give it with the run's request.
 
-        A step of the stores finds in the settings what Airflow's connections say of them. Whatever ends the
-        block is one line, which says whether a retry may help.
+        A step of the stores finds in the settings what Airflow's connections say of them. The runs of other
+        networks that this one stands for are started first. Whatever ends the block is one line, which says
+        whether a retry may help.
         """
         from permalake.pipeline.workspace import Workspace
 
@@ -62,6 +63,7 @@ class StepTask:
                 request = request_from(settings, self.domain, context)
                 self._subject = request.title
                 work = Workspace.open(settings, self.domain, request.network)
+                self.start_siblings(work, request, context)
                 yield work, adopted(work, request, context)
         except (AirflowException, AirflowTaskTimeout) as error:
             self.report(context, str(error))
@@ -98,6 +100,9 @@ class StepTask:
         returned = self._xcom_report(work, outcome, context)
         self.report(context)
         return returned
+
+    def start_siblings(self, work: Workspace, request: BuildRequest, context: Any) -> None:
+        """Start the runs of other networks that this one stands for, whichever step it starts at."""
 
     def prepare(self, work: Workspace, request: BuildRequest, context: Any) -> None:
         """Do what an Airflow run does besides, before its step."""

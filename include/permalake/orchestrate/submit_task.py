@@ -80,8 +80,15 @@ class SparkStep(StepTask, SubmitOperator):
         """Claim or submit; fail with the reason that the ledger has."""
         return self.run_step(context, lambda submission: self.submit(submission, context))
 
+    def start_siblings(self, work: Workspace, request: BuildRequest, context: Any) -> None:
+        """Start the runs of the other networks, in the first task of a run that names none."""
+        is_first = self.step == self.domain.steps[0]
+        if is_first and names_no_network(self.domain, context["params"], type_of(context["dag_run"])):
+            for run in start_others(work.settings, self.domain, context, str(request.start)):
+                self.log.info("started %s: this run builds %s", run, request.network)
+
     def prepare(self, work: Workspace, request: BuildRequest, context: Any) -> None:
-        """Start other runs: the first task those of other networks and stale days.
+        """Start other runs: the first task one for stale days.
 
         The last one starts a run for days that were published before their turn.
         """
@@ -89,9 +96,6 @@ class SparkStep(StepTask, SubmitOperator):
             self.log.info("started %s: days were published before their turn", follower)
         if self.step != self.domain.steps[0]:
             return
-        if names_no_network(self.domain, context["params"], type_of(context["dag_run"])):
-            for run in start_others(work.settings, self.domain, context, str(request.start)):
-                self.log.info("started %s: this run builds %s", run, request.network)
         from permalake.pipeline.stale_days import mark_continued
 
         mark_continued(work)
