@@ -9,6 +9,7 @@ import pytest
 
 from permalake.iota.day import IOTA
 from permalake.lake.state import outdated
+from permalake.orchestrate.network_runs import BACKFILL, SCHEDULED
 from permalake.orchestrate.rebuild_runs import REBUILD, follow_up, start_stale
 from permalake.pipeline import stale_days
 from permalake.pipeline.request import BuildRequest
@@ -70,6 +71,12 @@ def test_an_attempt_outdates_other_days_only_when_the_day_that_causes_it_is_publ
     assert reasons(lake)[DAY3] == "follows from the first day"
 
 
+def context(run_type, run_id="night", conf=None, unpublished=0):
+    """What a task is given of its run; `unpublished`: the runs of the DAG that have yet to publish."""
+    task = SimpleNamespace(dag_id="iota_daily", get_ti_count=lambda *_, **__: unpublished)
+    return {"dag_run": SimpleNamespace(run_type=run_type, run_id=run_id, conf=conf), "ti": task}
+
+
 def test_a_run_knows_the_oldest_stale_days_beside_its_own(three_days, settings, monkeypatch) -> None:
     lake = three_days
     assert oldest_stale(lake.reader, NETWORK, (DAY3, DAY3)) is None
@@ -86,10 +93,6 @@ def test_a_run_knows_the_oldest_stale_days_beside_its_own(three_days, settings, 
     )
     request = BuildRequest(IOTA, NETWORK, DAY3, DAY3, "run")
 
-    def context(run_type, run_id="night", conf=None, unpublished=0):
-        task = SimpleNamespace(dag_id="iota_daily", get_ti_count=lambda *_, **__: unpublished)
-        return {"dag_run": SimpleNamespace(run_type=run_type, run_id=run_id, conf=conf), "ti": task}
-
     assert start_stale(lake.reader, context("manual"), request) is None
     night = f"{NETWORK}_{DAY1}_{DAY2}__stale~night"
     assert start_stale(lake.reader, context("scheduled"), request) == night
@@ -97,17 +100,39 @@ def test_a_run_knows_the_oldest_stale_days_beside_its_own(three_days, settings, 
     rebuild = {"origin": "night", "first": str(DAY1), "turn": 1}
     assert started == [("iota_daily", night, conf | {REBUILD: rebuild})]
 
-    assert follow_up(lake.reader, context("manual"), request) is None
-    assert follow_up(lake.reader, context("backfill", unpublished=1), request) is None
-    first = follow_up(lake.reader, context("backfill"), request)
+    assert follow_up(lake.reader, context("manual"), request, [NETWORK]) == []
+    assert follow_up(lake.reader, context("backfill", unpublished=1), request, [NETWORK]) == []
+    (first,) = follow_up(lake.reader, context("backfill"), request, [NETWORK])
     assert started[1:] == [("iota_daily", first, conf | {REBUILD: rebuild})]
-    assert follow_up(lake.reader, context("backfill"), request) == first, "a retry: Airflow has it already"
+    again = follow_up(lake.reader, context("backfill"), request, [NETWORK])
+    assert again == [first], "a retry: Airflow has it already"
     turns = [first]
-    while turns[-1]:
-        turns.append(follow_up(lake.reader, context("manual", turns[-1], started[-1][2]), request))
-    assert turns == [first, f"{first}~2", f"{first}~3", None], (
-        "days that stay stale are not tried without end"
-    )
+    while more := follow_up(lake.reader, context("manual", turns[-1], started[-1][2]), request, [NETWORK]):
+        turns += more
+    assert turns == [first, f"{first}~2", f"{first}~3"], "days that stay stale are not tried without end"
+
+
+def test_stale_days_of_every_network_are_built_whichever_run_is_the_last(monkeypatch) -> None:
+    stale = {NETWORK: [(DAY1, DAY1)], "second": [(DAY2, DAY3)], "third": []}
+    reader, runs = SimpleNamespace(stale=stale.__getitem__), {}
+
+    def start(_, run_id, conf):
+        return runs.setdefault(run_id, conf) is conf
+
+    monkeypatch.setattr("permalake.orchestrate.rebuild_runs.start_run", start)
+    request = BuildRequest(IOTA, "second", DAY1, DAY1, "run")
+    sibling = context("manual", "night", {SCHEDULED: True})
+    assert start_stale(reader, sibling, request) == f"second_{DAY2}_{DAY3}__stale~night"
+
+    last = context("manual", "last", {BACKFILL: True})
+    own, first = f"second_{DAY2}_{DAY3}__stale~last", f"{NETWORK}_{DAY1}__stale~last"
+    assert follow_up(reader, last, request, stale) == [own, first]
+    assert runs[first]["network"] == NETWORK
+    assert runs[first][REBUILD] == {"origin": "last", "first": str(DAY1), "turn": 1}
+    # Of those two, the one of the first network publishes last.
+    follower, its_request = context("manual", first, runs[first]), BuildRequest(IOTA, NETWORK, DAY1, DAY1, "")
+    assert follow_up(reader, follower, its_request, stale) == [f"{first}~2", f"{own}~2"]
+    assert runs[f"{own}~2"][REBUILD]["turn"] == 2
 
 
 def test_gaps_of_a_source_are_shown_with_the_day_until_it_is_built_again(settings, lake) -> None:

@@ -28,14 +28,24 @@ def test_runs_with_an_interval_and_no_network_are_for_all(domain, network, run_t
 
 
 @pytest.mark.parametrize(
-    ("run_type", "run_id", "sibling", "shares"),
+    ("run_type", "run_id", "sibling", "key"),
     [
-        ("scheduled", "shimmer_2022-09-28__scheduled", "testnet_2022-09-28__scheduled", True),
-        ("backfill", "backfill__2022-09-29T00", "testnet_2022-09-28__backfill__2022-09-29T00", False),
+        (
+            "scheduled",
+            "shimmer_2022-09-28__scheduled",
+            "testnet_2022-09-28__scheduled",
+            "permalake_scheduled",
+        ),
+        (
+            "backfill",
+            "backfill__2022-09-29T00",
+            "testnet_2022-09-28__backfill__2022-09-29T00",
+            "permalake_backfill",
+        ),
     ],
 )
 def test_the_other_networks_get_the_runs_day_and_parameters(
-    settings, monkeypatch, run_type, run_id, sibling, shares
+    settings, monkeypatch, run_type, run_id, sibling, key
 ) -> None:
     asked = []
     monkeypatch.setattr(network_runs, "start_run", lambda *call: asked.append(call) or True)
@@ -44,8 +54,7 @@ def test_the_other_networks_get_the_runs_day_and_parameters(
     assert network_runs.start_others(settings, IOTA, context, "2022-09-28") == [sibling]
     ((dag, started, conf),) = asked
     assert (dag, started) == ("iota_daily", sibling)
-    expected = {"force": True, "network": "testnet", "start": "2022-09-28"}
-    assert conf == expected | ({network_runs.SCHEDULED: True} if shares else {})
+    assert conf == {"force": True, "network": "testnet", "start": "2022-09-28", key: True}
 
 
 def test_a_backfill_that_starts_at_a_later_step_is_for_every_network_too(config, monkeypatch) -> None:
@@ -63,7 +72,7 @@ def test_a_backfill_that_starts_at_a_later_step_is_for_every_network_too(config,
     }
     assert SparkStep(domain=IOTA, step=IOTA.steps[0]).execute(context) is None
     ((_, _, conf),) = asked
-    assert conf == {"network": "testnet", "start": "2022-09-28", "only": "serve"}
+    assert conf == {"network": "testnet", "start": "2022-09-28", "only": "serve", network_runs.BACKFILL: True}
     SparkStep(domain=IOTA, step=IOTA.step("audit")).execute(context)
     assert len(asked) == 1, "the first task alone starts them"
 

@@ -17,7 +17,10 @@ from permalake.pipeline.request import run_name
 
 SCHEDULED = "permalake_scheduled"
 """Key of a run's conf: it was started by a scheduled run and shares its deadline."""
-_WITH_INTERVAL = ("scheduled", "backfill")
+BACKFILL = "permalake_backfill"
+"""Key of a run's conf: it was started by a run of a backfill and belongs to that backfill."""
+_KEY_OF = {"scheduled": SCHEDULED, "backfill": BACKFILL}
+"""What runs with an interval, by their type, leave in the conf of those that they start."""
 
 
 def type_of(run: Any) -> str:
@@ -27,12 +30,12 @@ def type_of(run: Any) -> str:
 
 def names_no_network(domain: Domain, params: Mapping[str, Any], run_type: str) -> bool:
     """Return whether a run is meant for every configured network."""
-    return domain.namespace is None and run_type in _WITH_INTERVAL and not params.get("network")
+    return domain.namespace is None and run_type in _KEY_OF and not params.get("network")
 
 
 def first_network(settings: Settings, domain: Domain) -> str | None:
     """Return the network that such a run builds itself."""
-    return next(iter(_scheduled(settings, domain)), None)
+    return next(iter(scheduled_networks(settings, domain)), None)
 
 
 def start_others(settings: Settings, domain: Domain, context: Any, day: str) -> list[str]:
@@ -42,18 +45,18 @@ def start_others(settings: Settings, domain: Domain, context: Any, day: str) -> 
     """
     run = context["dag_run"]
     started = []
-    for network in _scheduled(settings, domain)[1:]:
+    for network in scheduled_networks(settings, domain)[1:]:
         conf = {name: value for name, value in (run.conf or {}).items() if value is not None}
         conf |= {"network": network, "start": day}
-        if type_of(run) == "scheduled":
-            conf[SCHEDULED] = True
+        conf[_KEY_OF[type_of(run)]] = True
         run_id = f"{run_name(network, day, day)}__{run.run_id.rpartition(f'_{day}__')[2]}"
         if start_run(context["ti"].dag_id, run_id, conf):
             started.append(run_id)
     return started
 
 
-def _scheduled(settings: Settings, domain: Domain) -> list[str]:
+def scheduled_networks(settings: Settings, domain: Domain) -> list[str]:
+    """Return the networks that a run is meant for which names none, in the order of the configuration."""
     left_out = {name for name, section in settings.networks.items() if not section.scheduled}
     return [name for name in domain.networks(settings) if name not in left_out]
 

@@ -10,7 +10,7 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk.exceptions import AirflowException
 
 from permalake.contracts.steps import SERVE, Step
-from permalake.orchestrate.network_runs import names_no_network, start_others, type_of
+from permalake.orchestrate.network_runs import names_no_network, scheduled_networks, start_others, type_of
 from permalake.orchestrate.rebuild_runs import follow_up, start_stale
 from permalake.orchestrate.step_task import StepTask, end_of
 from permalake.pipeline.domain import Domain
@@ -90,10 +90,12 @@ class SparkStep(StepTask, SubmitOperator):
     def prepare(self, work: Workspace, request: BuildRequest, context: Any) -> None:
         """Start other runs: the first task one for stale days.
 
-        The last one starts a run for days that were published before their turn.
+        The last one starts runs for days that were published before their turn.
         """
-        if self.step.name == SERVE and (follower := follow_up(work.reader, context, request)):
-            self.log.info("started %s: days were published before their turn", follower)
+        if self.step.name == SERVE:
+            networks = scheduled_networks(work.settings, self.domain)
+            for run in follow_up(work.reader, context, request, networks):
+                self.log.info("started %s: days were published before their turn", run)
         if self.step != self.domain.steps[0]:
             return
         from permalake.pipeline.stale_days import mark_continued
