@@ -106,6 +106,16 @@ def test_every_part_gets_a_configuration_that_loads(services, monkeypatch) -> No
     assert services["spark-worker"]["deploy"]["replicas"] >= 2
 
 
+def test_what_users_set_by_environment_reaches_every_part_and_stays_theirs(services) -> None:
+    """Variables that are not listed are dropped without a word: an API without its tokens answers all."""
+    for name in (*AIRFLOW, "airflow-init", "api", "sample", "spark-worker"):
+        assert services[name]["env_file"] == [{"path": "permalake.env", "required": False}], name
+    assert "permalake.env" in (ROOT / ".gitignore").read_text("utf-8").splitlines()
+    sent = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
+    assert sent[0] == "*"
+    assert "!permalake.env" not in sent
+
+
 def test_files_and_targets_that_it_names_exist(services) -> None:
     targets = re.findall(r"^FROM \S+ AS (\w+)$", (ROOT / "docker" / "Dockerfile").read_text("utf-8"), re.M)
     for service in services.values():
