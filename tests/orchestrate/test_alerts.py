@@ -9,8 +9,13 @@ from datetime import UTC, date, datetime
 from email import message_from_string
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from types import SimpleNamespace
+from uuid import uuid4
 
 import pytest
+import structlog
+from airflow.api_fastapi.execution_api.datamodels.taskinstance import DagRun, TaskInstance
+from airflow.callbacks.callback_requests import DagCallbackRequest, DagRunContext
+from airflow.dag_processing.processor import _execute_dag_callbacks
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from permalake.audit import docs
@@ -153,6 +158,56 @@ def test_a_target_that_is_down_does_not_stop_the_other_and_its_address_is_not_to
     assert len(received) == 1
     assert "by webhook: it answered 403" in caplog.text
     assert "secret-token" not in caplog.text
+
+
+TIMEOUT = "iota_daily testnet 2022-09-28: run failed: the run took too long and was ended"
+
+
+@pytest.mark.parametrize(
+    ("reason", "task", "text"),
+    [
+        ("timed_out", "analytics", TIMEOUT),
+        ("timed_out", None, TIMEOUT.replace(" testnet 2022-09-28:", " :")),
+        ("task_failure", "analytics", None),
+    ],
+    ids=["under way", "no task known", "a task failed"],
+)
+def test_a_run_that_took_too_long_is_told_and_no_other(
+    dag_bag, receiver, config, monkeypatch, reason, task, text
+) -> None:
+    """As Airflow's DAG processor calls what a DAG has for its failures."""
+    url, received = receiver
+    monkeypatch.setenv("PERMALAKE_CONFIG", str(config))
+    monkeypatch.setenv("PERMALAKE_ALERTS__WEBHOOK", url)
+    ids = {"dag_id": "iota_daily", "run_id": "testnet_2022-09-28__scheduled"}
+    run = DagRun(
+        **ids,
+        logical_date=None,
+        data_interval_start=None,
+        data_interval_end=None,
+        run_after=datetime(2022, 9, 29, tzinfo=UTC),
+        start_date=datetime(2022, 9, 29, tzinfo=UTC),
+        end_date=None,
+        run_type="manual",
+        state="failed",
+        conf={"network": "testnet", "start": "2022-09-28"},
+        consumed_asset_events=[],
+        partition_key=None,
+    )
+    last = task and TaskInstance(id=uuid4(), task_id=task, **ids, try_number=1, dag_version_id=uuid4())
+    request = DagCallbackRequest(
+        filepath="iota_daily.py",
+        **ids,
+        bundle_name="dags-folder",
+        bundle_version=None,
+        msg=reason,
+        context_from_server=DagRunContext(dag_run=run, last_ti=last),
+    )
+    _execute_dag_callbacks(dag_bag, request, structlog.get_logger())
+    assert [alert["text"].partition(" http")[0] for alert in received] == ([text] if text else [])
+    for alert in received:
+        assert (alert["event"], alert["step"], alert["run"]) == ("failed", "run", ids["run_id"])
+        assert alert["link"].endswith(f"/dags/iota_daily/runs/{ids['run_id']}")
 
 
 LATE = {

@@ -14,6 +14,7 @@ from permalake.contracts.steps import Step
 from permalake.domains import named
 from permalake.iota.day import IOTA
 from permalake.local.describe import load_dags
+from permalake.orchestrate.alerts import on_timeout
 from permalake.orchestrate.dag import daily_dag
 from permalake.orchestrate.deadline import PublishedBy
 from permalake.orchestrate.in_task import InTaskStep
@@ -119,6 +120,7 @@ def test_retries_back_off_and_every_task_has_a_timeout(any_dag) -> None:
         assert task.execution_timeout is not None
         assert task.on_failure_callback
     assert dag.dagrun_timeout is not None
+    assert dag.on_failure_callback is on_timeout
 
 
 def test_runs_are_daily_bounded_and_not_caught_up(dag) -> None:

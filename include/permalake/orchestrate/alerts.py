@@ -1,4 +1,4 @@
-"""The alerts of Airflow's runs: a task failed for good, or a day is late."""
+"""The alerts of Airflow's runs: a task failed for good, a run took too long, or a day is late."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from permalake.pipeline.alerts import Alert, alert_of, send
 log = logging.getLogger(__name__)
 PAGES_PATH = "/permalake"
 """The prefix of the project's own pages on Airflow's server."""
+TIMED_OUT = "timed_out"
+"""Airflow's reason of a run that took longer than its DAG allows."""
 
 
 def on_failure(context: Any) -> None:
@@ -31,14 +33,44 @@ def on_failure(context: Any) -> None:
     send(described)
 
 
+def on_timeout(context: Any) -> None:
+    """Send an alert for a run that Airflow ended because it took too long; called by Airflow.
+
+    Its tasks are skipped then, and call nothing. Runs that fail for another reason had the alert of a task.
+    """
+    if context.get("reason") != TIMED_OUT:
+        return
+    described = timed_out(context)
+    log.error("%s", described["text"])
+    send(described)
+
+
+def timed_out(context: Any) -> Alert:
+    """Return the alert of a run that took too long.
+
+    Where Airflow knows no task that was under way, the context has the DAG and the run's id alone: network
+    and day are empty then.
+    """
+    dag, run = str(context["dag"].dag_id), str(context["run_id"])
+    network, day = _subject(context, dag) if "params" in context else ("", "")
+    facts = {
+        "event": "failed",
+        "dag": dag,
+        "run": run,
+        "network": network,
+        "day": day,
+        "step": "run",
+        "reason": "the run took too long and was ended",
+        "link": _run_link(dag, run),
+        "docs": "",
+    }
+    return alert_of(**facts)
+
+
 def describe(context: Any) -> Alert:
     """DAG, run, network, day, step, reason and links of a failure, and all of it as one line of text."""
     instance = context["ti"]
-    given = context.get("params") or {}
-    interval = context.get("data_interval_start")
-    start = str(given.get("start") or (interval.date() if interval else ""))
-    end = str(given.get("end") or start)
-    network = str(given.get("network") or _network(str(instance.dag_id)) or "")
+    network, day = _subject(context, str(instance.dag_id))
     recorded = _recorded(network, str(instance.run_id), str(instance.task_id))
     raised = (str(context.get("exception") or "").splitlines() or [""])[0]
     if recorded and raised and raised != recorded.failure:
@@ -48,7 +80,7 @@ def describe(context: Any) -> Alert:
         "dag": str(instance.dag_id),
         "run": str(instance.run_id),
         "network": network,
-        "day": start if start == end else f"{start}..{end}",
+        "day": day,
         "step": str(instance.task_id),
         "reason": (recorded.reason if recorded else None) or raised,
         "link": str(getattr(instance, "log_url", "") or ""),
@@ -81,7 +113,7 @@ def missed(context: Mapping[str, Any]) -> Alert | None:
         "day": day,
         "step": "publish",
         "reason": f"not published by {moment:%Y-%m-%d %H:%M} UTC; the run is {run.get('state') or 'unknown'}",
-        "link": f"{base_url()}/dags/{quote(dag)}/runs/{quote(run_id)}",
+        "link": _run_link(dag, run_id),
         "docs": "",
     }
     return alert_of(**facts)
@@ -94,6 +126,10 @@ def base_url() -> str:
     return str(conf.get("api", "base_url", fallback="http://localhost:8080")).rstrip("/")
 
 
+def _run_link(dag: str, run: str) -> str:
+    return f"{base_url()}/dags/{quote(dag)}/runs/{quote(run)}"
+
+
 def _docs_link(page: str) -> str:
     """Return the address of Data Docs on Airflow's server."""
     from permalake.audit import docs
@@ -104,6 +140,16 @@ def _docs_link(page: str) -> str:
     if not path.is_relative_to(docs.root()):
         return str(path)
     return f"{base_url()}{PAGES_PATH}/audit/{quote(path.relative_to(docs.root()).as_posix())}"
+
+
+def _subject(context: Any, dag: str) -> tuple[str, str]:
+    """Return network and days of a run; empty is what it does not name."""
+    given = context.get("params") or {}
+    interval = context.get("data_interval_start")
+    start = str(given.get("start") or (interval.date() if interval else ""))
+    end = str(given.get("end") or start)
+    network = str(given.get("network") or _network(dag) or "")
+    return network, start if start == end else f"{start}..{end}"
 
 
 def _network(dag: str) -> str | None:

@@ -10,7 +10,7 @@ from airflow.sdk import DAG, Param, TriggerRule, chain
 
 from permalake.contracts.steps import AFTER_PUBLICATION, WAIT, Step
 from permalake.orchestrate import assets
-from permalake.orchestrate.alerts import on_failure
+from permalake.orchestrate.alerts import on_failure, on_timeout
 from permalake.orchestrate.deadline import deadline
 from permalake.orchestrate.in_task import InTaskStep
 from permalake.orchestrate.store_sensor import StoreSensor
@@ -95,6 +95,7 @@ def daily_dag(domain: Domain, *, doc: str, tags: Iterable[str] = ()) -> DAG:
         catchup=False,
         max_active_runs=4,
         dagrun_timeout=timedelta(hours=24),
+        on_failure_callback=on_timeout,
         deadline=deadline(),
         default_args=POLICIES,
         params=params(domain),

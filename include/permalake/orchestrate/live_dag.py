@@ -10,6 +10,7 @@ from airflow.sdk import DAG, Param
 from permalake.config import load_settings
 from permalake.errors import PermalakeError
 from permalake.lake.owner import owning
+from permalake.orchestrate.alerts import on_timeout
 from permalake.orchestrate.connections import store_variables
 from permalake.orchestrate.dag import FIRST_DAY, POLICIES
 from permalake.orchestrate.step_task import failure, failure_of
@@ -67,6 +68,7 @@ def live_dag(domain: Domain, *, doc: str, tags: list[str]) -> DAG:
         is_paused_upon_creation=True,
         max_consecutive_failed_dag_runs=MOST_FAILED_RUNS,
         dagrun_timeout=timedelta(hours=2 * HOURS),
+        on_failure_callback=on_timeout,
         default_args=POLICIES | {"pool": "default_pool"},
         params={
             "network": Param(

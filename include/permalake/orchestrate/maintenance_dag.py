@@ -11,6 +11,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 from permalake.config import load_settings
 from permalake.domains import domain_of
 from permalake.errors import PermalakeError
+from permalake.orchestrate.alerts import on_timeout
 from permalake.orchestrate.dag import FIRST_DAY, POLICIES
 from permalake.orchestrate.step_task import failure, failure_of
 from permalake.orchestrate.submit_task import SubmitOperator
@@ -75,6 +76,7 @@ def maintenance_dag(*, doc: str) -> DAG:
         catchup=False,
         max_active_runs=1,
         dagrun_timeout=timedelta(hours=12),
+        on_failure_callback=on_timeout,
         default_args=POLICIES,
         params={
             "network": Param(

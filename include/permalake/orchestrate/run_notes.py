@@ -18,6 +18,7 @@ from permalake.config import load_settings
 from permalake.contracts.steps import CARRY, PUBLISH, SERVE
 from permalake.domains import DOMAINS
 from permalake.errors import PermalakeError
+from permalake.orchestrate.alerts import TIMED_OUT
 from permalake.orchestrate.context import request_from
 from permalake.orchestrate.task_reports import REPORT, TaskReport
 from permalake.pipeline.domain import Domain
@@ -32,7 +33,6 @@ LONGEST = 1000
 _OURS = re.compile(r"([a-z][a-z0-9_-]* \d{4}-\d\d-\d\d(\.\.\d{4}-\d\d-\d\d)?|[a-z]+_daily): ")
 _BY_HAND = "manually set"
 """Airflow's message to a hook when somebody marked the run."""
-_TIMED_OUT = "timed_out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def failure(ends: Sequence[TaskEnd], msg: str) -> str:
     """Return the outcome of a run that failed; ``msg`` is what Airflow says of it."""
     if _BY_HAND in msg:
         return "; ".join([*_outcomes(ends), f"marked as failed by hand{_reached(ends)}"])
-    if msg == _TIMED_OUT:
+    if msg == TIMED_OUT:
         return "; ".join([*_outcomes(ends), f"failed: it took too long{_reached(ends)}"])
     failed = next((end for end in ends if end.state == "failed"), None)
     if failed is None:
