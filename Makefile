@@ -75,9 +75,12 @@ outdated: install ## list packages and jars that are behind the newest, and why 
 lock: install ## write requirements.txt again, with the newest versions that fit
 	@$(VENV)/bin/uv pip compile $(LOCKED) --upgrade --quiet
 
-clean: down ## remove environment, jars, lake and logs
+# Nothing can make the private key of a signed log again.
+clean: down ## remove environment, jars, lake and logs; keys stay
 	@if [ -x $(VENV)/bin/permalake ]; then $(VENV)/bin/permalake services down; fi
-	rm -rf $(VENV) $(HOME_FOLDER)
+	rm -rf $(VENV)
+	@[ ! -d "$(HOME_FOLDER)" ] || find "$(HOME_FOLDER)/" -mindepth 1 -maxdepth 1 ! -name keys -exec rm -rf {} +
+	@[ ! -d "$(HOME_FOLDER)" ] || rmdir "$(HOME_FOLDER)" 2>/dev/null || echo "kept $(HOME_FOLDER)/keys"
 
 # Java is asked for first: the rest takes a minute and would be in vain without it.
 $(STAMP): requirements.txt pyproject.toml

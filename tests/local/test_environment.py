@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from permalake.errors import PermalakeError
 from permalake.local import airflow_env, airflow_secrets, airflow_server
-from permalake.paths import DAGS
+from permalake.paths import DAGS, ROOT
 from permalake.spark import submit
 
 
@@ -81,3 +85,19 @@ def test_a_port_that_is_none_is_named(monkeypatch, number) -> None:
     monkeypatch.setenv("PERMALAKE_PORT", number)
     with pytest.raises(PermalakeError, match=f"PERMALAKE_PORT {number}: not a port"):
         airflow_server.port()
+
+
+def test_cleaning_up_keeps_the_private_key_of_the_log(tmp_path) -> None:
+    home = tmp_path / "home"
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    for file in ("keys/log.key", "warehouse/catalog.db", ".hidden"):
+        (home / file).parent.mkdir(parents=True, exist_ok=True)
+        (home / file).write_text(file)
+    environment = {**os.environ, "PERMALAKE_HOME": str(home)}
+    clean = partial(subprocess.run, ["make", "--silent", "clean"], cwd=tmp_path, env=environment, check=True)
+    clean()
+    assert [str(left.relative_to(home)) for left in home.rglob("*")] == ["keys", "keys/log.key"]
+    (home / "keys" / "log.key").unlink()
+    (home / "keys").rmdir()
+    clean()
+    assert not home.exists()
