@@ -15,10 +15,13 @@ from support import lakes
 
 
 @pytest.fixture
-def environment(tmp_path, monkeypatch):
-    monkeypatch.setenv("PERMALAKE_LAKE__WAREHOUSE", str(tmp_path / "lake"))
+def environment(config, tmp_path, monkeypatch):
+    """The folder of a server whose settings lie in the present folder, as users may write it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PERMALAKE_CONFIG", config.name)
+    monkeypatch.setenv("PERMALAKE_LAKE__WAREHOUSE", "lake")
     monkeypatch.setenv("PERMALAKE_SERVE__PORT", str(free_port()))
-    monkeypatch.setenv("PERMALAKE_HOME", str(tmp_path))
+    monkeypatch.setenv("PERMALAKE_HOME", "home")
     yield tmp_path / "serve"
     api_server.down(tmp_path / "serve")
 

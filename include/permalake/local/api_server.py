@@ -26,7 +26,7 @@ def up(folder: Path = HOME / "serve") -> str:
     """
     config = config_of_make()
     settings = load_settings(config).serve
-    server = Daemon("serve", folder, "PERMALAKE_SERVE__PORT")
+    server = Daemon("serve", folder, "PERMALAKE_SERVE__PORT", place=Path.cwd())
     host = "localhost" if settings.host in _THIS_MACHINE else settings.host
     address = f"http://{host}:{settings.port}"
     if server.record() is None:

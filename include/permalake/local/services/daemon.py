@@ -28,11 +28,13 @@ class Daemon:
 
     The pid file holds the process's start time too, so that a number that the system has given to another
     process since is never taken for ours. ``port_from`` names what chooses the port; by default an option.
+    ``place``: where the server works, which relative paths in its settings start at; by default ``folder``.
     """
 
     name: str
     folder: Path
     port_from: str = ""
+    place: Path | None = None
 
     @property
     def log(self) -> Path:
@@ -75,7 +77,7 @@ class Daemon:
         with self.log.open("ab") as log:
             process = subprocess.Popen(
                 list(command),
-                cwd=self.folder,
+                cwd=self.place or self.folder,
                 env={**os.environ, **(environment or {})},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
