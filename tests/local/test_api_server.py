@@ -26,12 +26,13 @@ def environment(config, tmp_path, monkeypatch):
     api_server.down(tmp_path / "serve")
 
 
-def test_it_answers_until_it_is_stopped(environment, tmp_path) -> None:
+def test_it_answers_until_it_is_stopped(environment, tmp_path, monkeypatch) -> None:
     settings = lakes.settings_of(tmp_path / "lake")
     lakes.build(settings, lakes.OpenLake(settings), lakes.DAY1, 1, 3, "first")
     address = api_server.up(environment)
     assert httpx.get(f"{address}/shimmer/health").status_code == 200
-    assert api_server.up(environment) == address
+    monkeypatch.setenv("PERMALAKE_SERVE__PORT", str(free_port()))
+    assert api_server.up(environment) == address, "a server that runs keeps its port"
     assert api_server.down(environment)
     assert not api_server.down(environment)
     with pytest.raises(httpx.TransportError):

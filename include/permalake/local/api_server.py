@@ -28,8 +28,9 @@ def up(folder: Path = HOME / "serve") -> str:
     settings = load_settings(config).serve
     server = Daemon("serve", folder, "PERMALAKE_SERVE__PORT", place=Path.cwd())
     host = "localhost" if settings.host in _THIS_MACHINE else settings.host
-    address = f"http://{host}:{settings.port}"
-    if server.record() is None:
+    running = server.record()
+    address = f"http://{host}:{running['port'] if running else settings.port}"
+    if running is None:
         command = [str(bin_folder() / "permalake"), "serve", "--config", str(config)]
         server.start(command, settings.port, lambda: _answers(address), _READY_SECONDS)
     return address
