@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -19,7 +19,7 @@ import psutil
 from permalake.errors import PermalakeError
 from permalake.local import airflow_metadata, airflow_secrets, config_of_make
 from permalake.local.airflow_env import AIRFLOW_HOME, airflow_environment
-from permalake.local.services.daemon import free_port
+from permalake.local.services.daemon import alone, free_port
 from permalake.paths import DAGS, ROOT
 from permalake.process_start import start_of
 from permalake.spark.submit import bin_folder
@@ -62,7 +62,15 @@ def server_environment(address: str, number: int) -> dict[str, str]:
 
 
 def up() -> str:
-    """Start every part that is not running, wait until all are well and the DAGs are listed; the address."""
+    """Start every part that is not running, wait until all are well and the DAGs are listed; the address.
+
+    Another one that starts them meanwhile is waited for.
+    """
+    with alone(AIRFLOW_HOME):
+        return _up()
+
+
+def _up() -> str:
     number = port()
     address = f"http://localhost:{number}"
     running = _running()
@@ -77,7 +85,7 @@ def up() -> str:
         if part == "scheduler":
             # It goes on at once with what it finds; a task that no API server answers fails and loses a try.
             try:
-                _wait_until_answering(processes["api-server"], address)
+                _wait_until_answering(lambda: processes["api-server"].poll() is None, address)
             except PermalakeError:
                 down()
                 raise
@@ -98,6 +106,7 @@ def execution_api() -> Iterator[dict[str, str]]:
     """
     if "api-server" in _running():
         address = str(json.loads(STATE.read_text())["address"])
+        _wait_until_answering(lambda: "api-server" in _running(), address)
         yield server_environment(address, int(address.rpartition(":")[2]))
         return
     number = free_port()
@@ -105,7 +114,7 @@ def execution_api() -> Iterator[dict[str, str]]:
     environment = server_environment(address, number)
     server = _start("api-server", environment, "--apps", "execution")
     try:
-        _wait_until_answering(server, address)
+        _wait_until_answering(lambda: server.poll() is None, address)
         yield environment
     finally:
         server.terminate()
@@ -128,7 +137,7 @@ def _start(
         )
 
 
-def _wait_until_answering(server: subprocess.Popen[bytes], address: str) -> None:
+def _wait_until_answering(lives: Callable[[], bool], address: str) -> None:
     """Wait until the API server answers tasks.
 
     Raises:
@@ -136,7 +145,7 @@ def _wait_until_answering(server: subprocess.Popen[bytes], address: str) -> None
     """
     url = f"{address}/execution/health"
     give_up = time.monotonic() + _READY_SECONDS
-    while server.poll() is None and time.monotonic() < give_up:
+    while lives() and time.monotonic() < give_up:
         with suppress(httpx.HTTPError):
             if httpx.get(url, timeout=5).is_success:
                 return

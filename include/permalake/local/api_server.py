@@ -10,7 +10,7 @@ import httpx
 from permalake.config import load_settings
 from permalake.errors import PermalakeError
 from permalake.local import config_of_make
-from permalake.local.services.daemon import Daemon
+from permalake.local.services.daemon import Daemon, alone
 from permalake.paths import HOME
 from permalake.spark.submit import bin_folder
 
@@ -24,16 +24,17 @@ def up(folder: Path = HOME / "serve") -> str:
     Raises:
         PermalakeError: if it does not answer in time; the message names its log.
     """
-    config = config_of_make()
-    settings = load_settings(config).serve
-    server = Daemon("serve", folder, "PERMALAKE_SERVE__PORT", place=Path.cwd())
-    host = "localhost" if settings.host in _THIS_MACHINE else settings.host
-    running = server.record()
-    address = f"http://{host}:{running['port'] if running else settings.port}"
-    if running is None:
-        command = [str(bin_folder() / "permalake"), "serve", "--config", str(config)]
-        server.start(command, settings.port, lambda: _answers(address), _READY_SECONDS)
-    return address
+    with alone(folder):
+        config = config_of_make()
+        settings = load_settings(config).serve
+        server = Daemon("serve", folder, "PERMALAKE_SERVE__PORT", place=Path.cwd())
+        host = "localhost" if settings.host in _THIS_MACHINE else settings.host
+        running = server.record()
+        address = f"http://{host}:{running['port'] if running else settings.port}"
+        if running is None:
+            command = [str(bin_folder() / "permalake"), "serve", "--config", str(config)]
+            server.start(command, settings.port, lambda: _answers(address), _READY_SECONDS)
+        return address
 
 
 def down(folder: Path = HOME / "serve") -> bool:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from permalake.local.services import bigtable, cassandra
 from permalake.local.services.bigtable import BigtableEmulator
 from permalake.local.services.cassandra import Cassandra
-from permalake.local.services.daemon import LOOPBACK
+from permalake.local.services.daemon import LOOPBACK, alone
 from permalake.paths import HOME
 from permalake.spark import jars
 
@@ -79,7 +77,7 @@ def fetch(chosen: dict[str, Server], say: Say) -> None:
 
 def up(chosen: dict[str, Server], say: Say, folder: Path = FOLDER) -> None:
     """Fetch what is missing and start what is down; a server that answers is left alone."""
-    with _alone(folder):
+    with alone(folder):
         fetch(chosen, say)
         for name, server in chosen.items():
             record = server.daemon.record()
@@ -96,7 +94,7 @@ def up(chosen: dict[str, Server], say: Say, folder: Path = FOLDER) -> None:
 
 def down(chosen: dict[str, Server], say: Say, folder: Path = FOLDER) -> None:
     """Stop the process groups that ``up`` started, and nothing else."""
-    with _alone(folder):
+    with alone(folder):
         for name, server in chosen.items():
             say(f"{name}: stopped" if server.daemon.stop() else f"{name}: was not up")
 
@@ -112,12 +110,3 @@ def status(chosen: dict[str, Server]) -> list[ServiceStatus]:
             ServiceStatus(name, state, address, record["pid"] if record else None, str(server.daemon.log))
         )
     return states
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Two ``up`` at once must not start two servers."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
