@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -71,3 +72,22 @@ def test_who_runs_tasks_beside_it_waits_until_its_api_server_answers(started) ->
     finally:
         server.shutdown()
     assert started == []
+
+
+def test_down_ends_what_a_part_has_started_in_other_process_groups(started, monkeypatch) -> None:
+    """As Airflow starts a task, and the task its Spark job."""
+    monkeypatch.setattr(airflow_server, "_wait_until_answering", lambda *_: None)
+    task = "import subprocess; subprocess.run(['sleep', '60'], process_group=0)"
+    part = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {task!r}], process_group=0)"
+    monkeypatch.setattr(
+        airflow_server,
+        "_start",
+        lambda *_, **options: subprocess.Popen([sys.executable, "-c", part], **options),
+    )
+    airflow_server.up()
+    scheduler = psutil.Process(json.loads(airflow_server.STATE.read_text())["parts"]["scheduler"]["group"])
+    while len(descendants := scheduler.children(recursive=True)) < 2:
+        time.sleep(0.05)
+    assert airflow_server.down() == list(airflow_server.PARTS)
+    for process in descendants:
+        assert not process.is_running() or process.status() == psutil.STATUS_ZOMBIE

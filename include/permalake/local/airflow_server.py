@@ -154,15 +154,26 @@ def _wait_until_answering(lives: Callable[[], bool], address: str) -> None:
 
 
 def down() -> list[str]:
-    """Stop what :func:`up` started, each part with its whole process group; the names of what ran."""
+    """Stop what :func:`up` started, each part with all it has started; the names of what ran.
+
+    A task and its Spark job have a process group of their own, so that they are ended by their ids.
+    """
     running = _running()
+    processes = [process for group in running.values() for process in _with_descendants(group)]
     for group in running.values():
         _signal(group, signal.SIGTERM)
+    for process in processes:
+        with suppress(psutil.NoSuchProcess, ProcessLookupError):
+            if os.getpgid(process.pid) not in running.values():
+                process.terminate()
     give_up = time.monotonic() + _GRACE_SECONDS
-    while any(_alive(group) for group in running.values()) and time.monotonic() < give_up:
+    while any(map(_lives, processes)) and time.monotonic() < give_up:
         time.sleep(0.2)
     for group in running.values():
         _signal(group, signal.SIGKILL)
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
     STATE.unlink(missing_ok=True)
     return list(running)
 
@@ -182,12 +193,19 @@ def _running() -> dict[str, int]:
     return running
 
 
-def _alive(group: int) -> bool:
+def _with_descendants(number: int) -> list[psutil.Process]:
     try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
+        process = psutil.Process(number)
+        return [process, *process.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return []
+
+
+def _lives(process: psutil.Process) -> bool:
+    try:
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
         return False
-    return True
 
 
 def _signal(group: int, sign: int) -> None:
