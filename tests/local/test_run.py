@@ -15,8 +15,9 @@ from permalake.contracts.steps import StepResult
 from permalake.errors import ConfigError, PermalakeError
 from permalake.iota.day import IOTA
 from permalake.lake.owner import OWNER
-from permalake.local import run
+from permalake.local import dag_runs, run
 from permalake.local.store_connections import store_settings
+from permalake.pipeline.request import BuildRequest
 from permalake.pipeline.workspace import Workspace
 from permalake.spark.submit import SubmitEnd
 from support.lakes import DAY1, NETWORK, OpenLake, pass_audit, stage_day
@@ -171,3 +172,15 @@ def test_connections_of_airflow_reach_the_steps_of_the_stores(config, monkeypatc
     with pytest.raises(PermalakeError, match="Airflow has no connection permanode") as refused:
         store_settings(IOTA, tmp_path / "run.log")
     assert refused.value.exit_code == ConfigError.exit_code
+
+
+@pytest.mark.timeout(20)
+def test_a_run_through_airflow_ends_when_airflow_is_killed(work, config, monkeypatch, tmp_path) -> None:
+    """Its workers live on for a while, and with them the pipe of its answers."""
+    airflow = tmp_path / "airflow"
+    airflow.write_text("#!/bin/sh\nsleep 60 &\nkill -9 $$\n")
+    airflow.chmod(0o755)
+    monkeypatch.setattr(dag_runs.sys, "executable", str(airflow))
+    request = BuildRequest(IOTA, NETWORK, DAY1, DAY1, "run")
+    with pytest.raises(PermalakeError, match=rf"{NETWORK} {DAY1}: the run did not get through; the log is"):
+        dag_runs.run_dags([(work, request)], config)

@@ -49,6 +49,7 @@ def run_dags(runs: Sequence[Run], config: str | os.PathLike[str] | None = None) 
             [sys.executable, "-m", "permalake.local.dag_runs", asked],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
+            bufsize=0,  # What a buffer held would not be seen by select.
             stderr=output,
             start_new_session=True,
         )
@@ -84,8 +85,11 @@ def _follow(process: subprocess.Popen[bytes], answers: IO[bytes], run: Run, log:
     began = time.monotonic()
     state: bytes | None = None
     while state is None:
-        if select.select([answers], [], [], _LOOK_SECONDS)[0] or process.poll() is not None:
+        has_ended = process.poll() is not None
+        if select.select([answers], [], [], _LOOK_SECONDS)[0]:
             state = answers.readline()
+        elif has_ended:  # Killed: its workers, which live on, hold the pipe open.
+            state = b""
         with suppress(PermalakeError):
             report.follow(work.steps.of_run(request.run_id, request.network))
     if state.strip() != b"success":
