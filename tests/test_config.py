@@ -102,6 +102,8 @@ def test_config_variable_names_the_file(toml, monkeypatch) -> None:
         (NETWORK.replace("networks.shimmer", "networks.wormhole"), "networks.wormhole"),
         ("[prices]\nprovider = 'oracle'", "prices.provider"),
         ("[prices]\napi_key = 'k'", "PERMALAKE_PRICES__API_KEY"),
+        ("[alerts]\nsmtp_host = 'mail.example.org'", "alerts: give smtp_host and mail_to, or neither"),
+        ("[alerts]\nmail_to = ['ops@example.org']", "alerts: give smtp_host and mail_to, or neither"),
         ("[lake", "not valid TOML"),
     ],
 )

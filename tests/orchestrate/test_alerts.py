@@ -145,6 +145,20 @@ def test_mail_gets_the_same_facts(config, mailbox, monkeypatch) -> None:
     assert "link: http://localhost:8080/log" in mail.get_payload()
 
 
+def test_mail_of_a_user_without_a_password_is_not_sent_in_the_clear(
+    config, mailbox, monkeypatch, caplog
+) -> None:
+    port, received = mailbox
+    monkeypatch.setenv("PERMALAKE_CONFIG", str(config))
+    for key, value in {"HOST": "127.0.0.1", "PORT": str(port), "USER": "permalake"}.items():
+        monkeypatch.setenv(f"PERMALAKE_ALERTS__SMTP_{key}", value)
+    monkeypatch.setenv("PERMALAKE_ALERTS__MAIL_TO", '["ops@example.org"]')
+    alerts.on_failure(CONTEXT)
+    assert received == []
+    assert "by mail: alerts.smtp_user has no password" in caplog.text
+    assert "set PERMALAKE_ALERTS__SMTP_PASSWORD" in caplog.text
+
+
 def test_a_target_that_is_down_does_not_stop_the_other_and_its_address_is_not_told(
     receiver, mailbox, config, monkeypatch, caplog
 ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, model_validator
 
 from permalake.config.section import Section
 
@@ -20,3 +20,9 @@ class AlertsSettings(Section):
     mail_from: str | None = None
     mail_to: tuple[str, ...] = ()
     deadline: str = Field(default="06:00", pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")
+
+    @model_validator(mode="after")
+    def _names_whole_mail(self) -> AlertsSettings:
+        if bool(self.smtp_host) != bool(self.mail_to):
+            raise ValueError("give smtp_host and mail_to, or neither: no mail is sent with one of them")
+        return self

@@ -13,7 +13,7 @@ from permalake.config import load_settings
 from permalake.config.alerts import AlertsSettings
 from permalake.contracts.reason_codes import address, failure_codes
 from permalake.contracts.steps import Step, StepResult
-from permalake.errors import PermalakeError
+from permalake.errors import ConfigError, PermalakeError
 from permalake.pipeline.request import BuildRequest
 
 log = logging.getLogger(__name__)
@@ -83,7 +83,7 @@ def send(alert: Alert) -> None:
     if webhook := settings.webhook:
         body = json.dumps(alert).encode()
         targets.append(("webhook", lambda: post(webhook.get_secret_value(), body, "application/json")))
-    if settings.smtp_host and settings.mail_to:
+    if settings.mail_to:
         targets.append(("mail", lambda: _mail(settings, alert)))
     for name, deliver in targets:
         try:
@@ -100,6 +100,8 @@ def discreet(error: Exception) -> str:
         return f"it answered {error.response.status_code}"
     if isinstance(error, httpx.HTTPError | httpx.InvalidURL):  # their texts quote the address
         return type(error).__name__
+    if isinstance(error, PermalakeError):
+        return str(error)
     return f"{type(error).__name__}: {error}"
 
 
@@ -136,6 +138,11 @@ def post(url: str, body: bytes, content_type: str) -> None:
 
 
 def _mail(settings: AlertsSettings, alert: Alert) -> None:
+    if settings.smtp_user and not settings.smtp_password:
+        raise ConfigError(
+            "alerts.smtp_user has no password, and mail is not sent without one; "
+            "set PERMALAKE_ALERTS__SMTP_PASSWORD"
+        )
     message = EmailMessage()
     words = {"late": "is late", _LAGGING: "lags behind"}
     what = words.get(alert["event"], f"{alert['step']} failed")
