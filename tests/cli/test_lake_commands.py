@@ -193,6 +193,8 @@ def test_as_of_before_anything_was_published_is_empty(permalake) -> None:
         (("query", "select 1", "--as-of", "yesterday"), 2, "--as-of yesterday: not a time"),
         (("query", "select 1", "--format", "xml"), 2, "xml"),
         (("status", "--network", "nowhere"), 2, "network nowhere: not configured"),
+        (("status", "--run", "cli-1", "--failed"), 2, "--run prints one run, all of it; leave out --failed"),
+        (("status", "--run", "cli-1", "--date", "2022-09-28"), 2, "leave out --failed, --runs, --date"),
         (("quarantine", "list", "--date", "28.9.2022"), 2, "--date 28.9.2022: not a date"),
         (("quarantine", "show", "nothing"), 1, "nothing: nothing of that origin in quarantine"),
         (("quarantine", "retry", "--network", "nowhere"), 2, "network nowhere: not configured"),
@@ -406,6 +408,19 @@ def test_status_of_failed_days_lists_those_that_were_never_built(tmp_path, capsy
     assert any(f"{missing[1]}..{missing[2]}" in line and "never built: 2 days" in line for line in lines)
     assert any(line.startswith("days_not_built: ") for line in lines)
     assert "never built: " not in status()
+
+
+def test_runs_that_failed_are_listed_alone(tmp_path, capsys) -> None:
+    file = tmp_path / "permalake.toml"
+    file.write_text(TOML, "utf-8")
+    ledger = StepLedger(open_database(load_settings(str(file))))
+    for state in ("done", "invalid", "failed", "skipped"):
+        key = ledger.start("shimmer", f"run-{state}", "publish", (DAY1, DAY1))
+        ledger.finish(key, StepResult(state, reason="why"))
+    with pytest.raises(SystemExit):
+        front.main(["status", "--runs", "--failed", "--format", "json", "--config", str(file)])
+    listed = json.loads(capsys.readouterr().out)
+    assert {row["run"] for row in listed} == {"run-invalid", "run-failed"}
 
 
 def test_status_leads_to_what_a_later_publication_changed(permalake, config) -> None:

@@ -42,7 +42,9 @@ def command(  # noqa: PLR0917
     failed: Annotated[
         bool,
         typer.Option(
-            "--failed", help="Only days that failed, are stale or have a gap, and days never built."
+            "--failed",
+            help="Only days that failed, are stale or have a gap, and days never built; "
+            "of --runs, those that failed.",
         ),
     ] = False,
     runs: Annotated[
@@ -78,13 +80,15 @@ def command(  # noqa: PLR0917
     from permalake.lake.identity import open_database
 
     if run is not None:
+        if failed or runs or first or last:
+            raise ConfigError("--run prints one run, all of it; leave out --failed, --runs, --date and --to")
         _show_run(StepLedger(open_database(settings)).of_run(run, network), run, form)
         return
     is_chosen = chosen_days(network, first, last)
     if runs:
         final = last or first
         days_of = first.date() if first else date.min, final.date() if final else date.max
-        _show_runs(StepLedger(open_database(settings)).recent(network, _TRIES, days_of), form)
+        _show_runs(StepLedger(open_database(settings)).recent(network, _TRIES, days_of), form, failed=failed)
         return
     _mark_continued(settings, network)
     reader = open_reader(settings)
@@ -158,13 +162,14 @@ def _mark_continued(settings: Settings, network: str | None) -> None:
             sys.stderr.write(f"permalake: {name}: whether the source goes on is not known: {shown(error)}\n")
 
 
-def _show_runs(rows: list[StepRow], form: Literal["table", "json"]) -> None:
-    """Print the last try of each run, the newest run first."""
+def _show_runs(rows: list[StepRow], form: Literal["table", "json"], *, failed: bool) -> None:
+    """Print the last try of each run, the newest run first; `failed`: of those whose last try failed."""
     newest = {(row.key.network, row.key.run_id): row for row in reversed(rows)}
     columns = ("run", *(name for name in _STEP if name not in {"try", "submit"}))
     records = [
         {"run": row.key.run_id, **_step(row)}
         for row in sorted(newest.values(), key=lambda row: row.began, reverse=True)
+        if not failed or row.result.state in {"invalid", "failed"}
     ]
     shown_runs = [{name: record[name] for name in columns} for record in records]
     write(shown_runs, columns, form, sys.stdout, sys.stderr)
