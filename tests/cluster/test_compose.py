@@ -6,6 +6,7 @@ import json
 import os
 import re
 import subprocess
+import tomllib
 
 import pytest
 import yaml
@@ -149,3 +150,5 @@ def test_the_image_is_built_from_files_that_reach_the_builder() -> None:
     for source in " ".join(copied).split():
         assert (ROOT / source).exists(), source
         assert source.split("/")[0] in kept, source
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert set(project["license-files"]) <= set(" ".join(copied).split())
