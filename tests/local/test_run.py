@@ -169,7 +169,9 @@ def test_connections_of_airflow_reach_the_steps_of_the_stores(config, monkeypatc
         "PERMALAKE_CASSANDRA__PORT": "9999",
     }
     monkeypatch.delenv("AIRFLOW_CONN_PERMANODE")
-    with pytest.raises(PermalakeError, match="Airflow has no connection permanode") as refused:
+    with pytest.raises(
+        PermalakeError, match="no connection permanode; set AIRFLOW_CONN_PERMANODE"
+    ) as refused:
         store_settings(IOTA, tmp_path / "run.log")
     assert refused.value.exit_code == ConfigError.exit_code
 

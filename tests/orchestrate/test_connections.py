@@ -123,7 +123,11 @@ def test_settings_without_an_airflow_connection_do(stores) -> None:
 @pytest.mark.parametrize(
     ("sections", "connection", "told"),
     [
-        ('[cassandra]\nconnection = "absent"', {}, "Airflow has no connection absent; create it"),
+        (
+            '[cassandra]\nconnection = "absent"',
+            {},
+            "Airflow has no connection absent; set AIRFLOW_CONN_ABSENT",
+        ),
         ('[cassandra]\nconnection = "main"', {"conn_type": "http"}, "main is of type http, not cassandra"),
         (
             '[cassandra]\nconnection = "main"',

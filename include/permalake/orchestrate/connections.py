@@ -120,8 +120,8 @@ def _connection(section: str, name: str, kind: str, needed: tuple[str, ...]) -> 
         if not needed:
             return None
         raise ConfigError(
-            f"{section}.connection: Airflow has no connection {name}; create it (Admin, Connections, or "
-            f"AIRFLOW_CONN_{name.upper()}), or set {' and '.join(needed)}"
+            f"{section}.connection: Airflow has no connection {name}; set AIRFLOW_CONN_{name.upper()} "
+            f"(DAGs also read Admin, Connections), or {' and '.join(needed)}"
         ) from None
     if connection.conn_type != kind:
         raise ConfigError(
