@@ -22,7 +22,6 @@ from permalake.web.accept import preferred
 
 JSON = "application/json"
 RAW_TYPES = ("application/vnd.iota.serializer-v1", "application/octet-stream")
-_FOR_EVER = "public, max-age=31536000, immutable"
 _CHECK = "no-cache"
 _IMMUTABLE = "immutable"
 
@@ -40,12 +39,12 @@ def wants_raw(request: Request) -> str | None:
 
 def immutable_json(request: Request, content: Any) -> Response:
     """Return JSON that never changes at its path."""
-    return _answer(request, _tag(request, _IMMUTABLE), _FOR_EVER, _dump(content), JSON)
+    return _answer(request, _tag(request, _IMMUTABLE), _for_ever(request), _dump(content), JSON)
 
 
 def immutable_bytes(request: Request, content: bytes, media_type: str = RAW_TYPES[1]) -> Response:
     """Return bytes that never change at their path."""
-    return _answer(request, _tag(request, _IMMUTABLE), _FOR_EVER, content, media_type)
+    return _answer(request, _tag(request, _IMMUTABLE), _for_ever(request), content, media_type)
 
 
 def not_modified(request: Request, publication: int) -> Response | None:
@@ -56,7 +55,7 @@ def not_modified(request: Request, publication: int) -> Response | None:
     held = request.headers.get("if-none-match")
     if held is None:
         return None
-    for of_state, caching in ((_IMMUTABLE, _FOR_EVER), (str(publication), _CHECK)):
+    for of_state, caching in ((_IMMUTABLE, _for_ever(request)), (str(publication), _CHECK)):
         tag = _tag(request, of_state)
         if tag in _held(held):
             return Response(status_code=304, headers=_headers(tag, caching))
@@ -90,6 +89,12 @@ def edition(settings: Settings, lake_id: str) -> str:
 def also_shows(request: Request, version: str) -> None:
     """Say which version of something that is neither published nor configured an answer shows."""
     request.state.shows = version
+
+
+def _for_ever(request: Request) -> str:
+    """Return what keeps an answer for ever: with tokens its client alone, as a shared cache asks for none."""
+    keeper = "private" if request.app.state.settings.serve.tokens else "public"
+    return f"{keeper}, max-age=31536000, immutable"
 
 
 def _dump(content: Any) -> bytes:
