@@ -8,14 +8,14 @@ import pytest
 from starlette.requests import Request
 
 from permalake.config.serving import ServeSettings
-from permalake.web.responses import immutable_bytes, immutable_json, not_modified
+from permalake.web.responses import current, current_json, immutable_bytes, immutable_json, not_modified
 
 
-def asked(tokens=(), **headers) -> Request:
+def asked(tokens=(), method="GET", **headers) -> Request:
     settings = SimpleNamespace(serve=ServeSettings(tokens=tokens))
     scope = {
         "type": "http",
-        "method": "GET",
+        "method": method,
         "path": "/shimmer/api/core/v2/blocks/0x00",
         "headers": [(name.replace("_", "-").encode(), text.encode()) for name, text in headers.items()],
         "query_string": b"",
@@ -31,3 +31,13 @@ def test_a_shared_cache_keeps_nothing_that_a_token_opens(tokens, keeper) -> None
         assert answer.headers["cache-control"] == kept
         again = not_modified(asked(tokens, if_none_match=answer.headers["etag"]), 7)
         assert (again.status_code, again.headers["cache-control"]) == (304, kept)
+
+
+@pytest.mark.parametrize("publication", [7, None])
+def test_an_answer_to_a_body_has_no_tag_and_is_always_sent(publication) -> None:
+    tag = current_json(asked(), publication, 1).headers["etag"]
+    assert current_json(asked(if_none_match=tag), publication, 1).status_code == 304
+    for held in (tag, "*"):
+        answer = current(asked(method="POST", if_none_match=held), publication, b"2", "text/plain")
+        assert (answer.status_code, answer.body) == (200, b"2")
+        assert (answer.headers["cache-control"], answer.headers.get("etag")) == ("no-store", None)

@@ -4,6 +4,8 @@ A block, a message or a proof is immutable: its ETag is that of the edition (the
 that show) and the request. A list or a ledger state depends on the published state too: the publication's
 number goes into its ETag. So a repeated request with ``If-None-Match`` gets 304 without a look at the lake. A
 page shows other things too, such as today's date: its ETag follows from its bytes.
+
+Answers to POST depend on the body too: they have no tag, and nobody may keep them.
 """
 
 from __future__ import annotations
@@ -23,6 +25,9 @@ from permalake.web.accept import preferred
 JSON = "application/json"
 RAW_TYPES = ("application/vnd.iota.serializer-v1", "application/octet-stream")
 _CHECK = "no-cache"
+_NOT_KEPT = {"Cache-Control": "no-store", "Vary": "Accept"}
+_OF_PATH = ("GET", "HEAD")
+"""Methods whose answer follows from path, query and headers; that of others depends on the body too."""
 _IMMUTABLE = "immutable"
 
 
@@ -123,6 +128,8 @@ def _headers(tag: str, caching: str) -> dict[str, str]:
 
 
 def _answer(request: Request, tag: str, caching: str, content: bytes, media_type: str) -> Response:
+    if request.method not in _OF_PATH:
+        return Response(content, headers=_NOT_KEPT, media_type=media_type)
     headers = _headers(tag, caching)
     held = _held(request.headers.get("if-none-match", ""))
     if tag in held or held == ["*"]:
