@@ -19,9 +19,13 @@ assert len(TAG) <= 64
 assert 30_000 < len(DATA) < 32_768
 
 
-def block():
+JSON = (b'{"a": 1e999}', rb'{"a": "\ud800"}', b"[" * 500 + b"]" * 500, b"[" * 190 + b"]" * 190)
+"""Data of further blocks: numbers, text and depth that an answer may not be able to hold."""
+
+
+def block(data=DATA):
     """A Stardust block with tagged data (TIP-23, TIP-24)."""
-    body = bytes([len(TAG)]) + TAG + len(DATA).to_bytes(4, "little") + DATA
+    body = bytes([len(TAG)]) + TAG + len(data).to_bytes(4, "little") + data
     payload = (5).to_bytes(4, "little") + body
     return b"\x02\x01" + bytes(32) + len(payload).to_bytes(4, "little") + payload + bytes(8)
 
@@ -35,8 +39,9 @@ def api(tmp_path_factory):
     lake = lakes.OpenLake(settings)
     attempt = lake.begin(NETWORK, DAY1, DAY1, "hostile")
     lakes.stage_day(settings, attempt, DAY1, 1, 1)
-    [message] = lakes.messages(DAY1, 1, 1)
-    lakes.put(settings, attempt, "messages", [message | {"message": block()}])
+    message, *others = lakes.messages(DAY1, 1, 1 + len(JSON))
+    rows = [row | {"message": block(data)} for row, data in zip(others, JSON, strict=True)]
+    lakes.put(settings, attempt, "messages", [message | {"message": block()}, *rows])
     milestone = expected("stardust", "milestones")[0] | {"milestone_index": 1, "date": DAY1}
     payload = bytes.fromhex(milestone["payload"])
     lakes.put(settings, attempt, "milestones", [milestone | {"payload": payload}])
@@ -83,3 +88,11 @@ def test_a_block_full_of_data_is_cut(api) -> None:
 def test_a_search_for_markup_finds_nothing(api) -> None:
     text = page(api, f"/{NETWORK}/explore?q=%3Cscript%3Ealert(2)%3C/script%3E")
     assert "Nothing published matches" in text
+
+
+@pytest.mark.parametrize("at", range(1, 1 + len(JSON)))
+def test_json_that_no_answer_can_hold_is_text(api, at) -> None:
+    path = f"/{NETWORK}/explore/message/{1:060x}{at:04x}"
+    page(api, path)
+    tagged = api.get(f"{path}?format=json").json()["found"]["tagged"]
+    assert tagged["text"] == JSON[at - 1].decode()

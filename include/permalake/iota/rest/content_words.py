@@ -10,6 +10,8 @@ import json
 import unicodedata
 from typing import Any
 
+from pydantic_core import from_json
+
 from permalake.iota.codec.features import METADATA
 from permalake.iota.codec.outputs import Protocol
 
@@ -83,11 +85,22 @@ def readable(raw: bytes) -> Json:
         text = None
     document: Any = None
     if text and text.lstrip()[:1] in ("{", "["):
-        try:
-            document = json.loads(text, parse_constant=str)
-        except (ValueError, RecursionError):
-            document = None
+        document = _document(text)
     return {"bytes": len(raw), "text": text, "json": document}
+
+
+def _document(text: str) -> Any:
+    """Return the value of JSON that an answer may hold; None of more than 200 levels, or of other text.
+
+    Half of a surrogate pair and a number beyond every float are nothing that JSON in UTF-8 can say again.
+    """
+    try:
+        from_json(text)
+        document = json.loads(text, parse_constant=str)
+        json.dumps(document, allow_nan=False)
+    except (ValueError, RecursionError):
+        return None
+    return document
 
 
 def tagged_data(message: Json) -> Json | None:
