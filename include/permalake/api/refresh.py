@@ -18,6 +18,9 @@ _LOG = logging.getLogger(__name__)
 def keep_fresh(reader: LakeReader, stores: StoreReaders, ended: threading.Event) -> None:
     """Look for publications until ``ended`` is set; a catalog that is away leaves the state as it is.
 
+    A new state is served once the stores are known as of it, or later: of a day that was published again they
+    still have the earlier rows. To read a state may take minutes, so they are asked before it, too.
+
     Between two looks, single rows of what is served are copied; see :meth:`LakeReader.copy_rows`.
     """
     while True:
@@ -29,9 +32,9 @@ def keep_fresh(reader: LakeReader, stores: StoreReaders, ended: threading.Event)
         if ended.wait(max(until - time.monotonic(), 0)):
             return
         try:
-            if reader.refresh():
-                _LOG.info("publication %s is served", reader.snapshot().publication)
             stores.refresh()
+            if reader.refresh(before=stores.refresh):
+                _LOG.info("publication %s is served", reader.snapshot().publication)
         except Exception as error:  # noqa: BLE001
             _LOG.warning("the published state cannot be read: %s: %s", type(error).__name__, error)
 

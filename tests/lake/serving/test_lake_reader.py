@@ -60,6 +60,19 @@ def test_a_request_keeps_its_state_while_another_day_is_published(reader, lake_s
     assert moved == {(lakes.NETWORK, name) for name in ("messages", "ms_analytics", "date_cache")}
 
 
+def test_others_follow_a_publication_before_it_is_served(reader, lake_settings) -> None:
+    before, served = reader.snapshot().publication, []
+
+    def follow() -> None:
+        served.append(reader.snapshot().publication)
+
+    assert not reader.refresh(follow)
+    assert served == []
+    lakes.build(lake_settings, lakes.OpenLake(lake_settings), lakes.DAY3, 3, 7, "third")
+    assert reader.refresh(follow)
+    assert served == [before] != [reader.snapshot().publication]
+
+
 def test_parameters_are_bound(reader) -> None:
     sql = f"{COUNT} WHERE message_id = $id"
     assert count(reader, reader.snapshot(), sql=sql, id=f"{1:060x}{0:04x}") == 1

@@ -159,12 +159,18 @@ class LakeReader:
         """Return the newest state that was read."""
         return self._snapshot
 
-    def refresh(self) -> bool:
-        """Read the published state again; return whether there was a new publication."""
+    def refresh(self, before: Callable[[], None] = lambda: None) -> bool:
+        """Read the published state again; return whether there was a new publication.
+
+        Args:
+            before: Called when a new state was read and requests still get the earlier one.
+        """
         with self._refreshing:
-            previous = self._snapshot
-            self._snapshot = self._read(previous)
-            return self._snapshot is not previous
+            previous, snapshot = self._snapshot, self._read(self._snapshot)
+            if snapshot is not previous:
+                before()
+            self._snapshot = snapshot
+            return snapshot is not previous
 
     def abandon(self, expired: threading.Event) -> None:
         """Cancel the statements with this event, which nobody waits for any more."""
