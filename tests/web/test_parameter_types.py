@@ -27,3 +27,23 @@ def test_a_tag_has_one_to_sixty_four_bytes() -> None:
     for text in ("", "00" * 65):
         with pytest.raises(ProblemError):
             parameter_types.tag_hex(text, "index")
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        *(("1000", 1000), ("0.5", 0.5), ("1,000", 1000), ("12,345,678.25", 12345678.25)),
+        *(("-1,000", -1000), ("1e3", 1000)),
+    ],
+)
+def test_commas_set_off_groups_of_three_digits(text, number) -> None:
+    assert parameter_types.decimal_number(text, "minimum") == number
+
+
+@pytest.mark.parametrize(
+    "text", ["0,5", "0,500", "1,00", "1000,5", "1,0000", "1.5,000", "1,000,", ",5", "1,000e3", "much"]
+)
+def test_a_comma_before_a_fraction_is_a_bad_request(text) -> None:
+    with pytest.raises(ProblemError, match=f"minimum: {text} is no number") as refused:
+        parameter_types.decimal_number(text, "minimum")
+    assert refused.value.status == 400

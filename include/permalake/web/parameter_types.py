@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, StringConstraints
@@ -13,6 +14,7 @@ from permalake.web.problems import bad_request
 
 MAX_TAG_BYTES = 64
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}([Tt ].*)?")
+_GROUPED = re.compile(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?\s*")
 
 
 def _iso(value: object) -> object:
@@ -38,6 +40,20 @@ FormNetwork = Annotated[NetworkName | None, BeforeValidator(lambda value: value 
 """The network of a form, which sends empty text for all of them."""
 PrintableText = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]*$")]
 """Text without control characters: PostgreSQL takes no NUL."""
+
+
+def decimal_number(text: str, what: str) -> Decimal:
+    """Return a number, which may be infinite or none; commas may only set off groups of three digits.
+
+    Raises:
+        ProblemError: 400 that names ``what``: where a comma begins a fraction, among others.
+    """
+    try:
+        if "," in text and not _GROUPED.fullmatch(text):
+            raise ArithmeticError
+        return Decimal(text.replace(",", ""))
+    except ArithmeticError:
+        raise bad_request(f"{what}: {text} is no number; write it as 1000 or 0.5") from None
 
 
 def hex_schema(size: int) -> dict[str, Any]:

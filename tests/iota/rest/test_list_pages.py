@@ -208,6 +208,8 @@ def test_ends_after_the_last_day_ask_the_lake_once(synthetic_api, monkeypatch) -
         ({"kind": "nosuch"}, "basic"),
         ({"minimum": "much"}, "minimum"),
         ({"maximum": "1e40"}, "maximum"),
+        ({"minimum": "0,5"}, "0.5"),
+        ({"maximum": "1,00"}, "maximum"),
         ({"address": "smr1x"}, "address"),
         ({"sort": "nosuch"}, "amount"),
         ({"change": "lost"}, "created"),

@@ -182,6 +182,7 @@ def test_every_column_sorts_names_as_text_and_figures_as_numbers(odd_client, nam
         ("messages", {"sort": "nosuch"}, "usd"),
         ("messages", {"minimum": "much"}, "minimum"),
         ("messages", {"minimum": "NaN"}, "minimum"),
+        ("messages", {"minimum": "$0,5"}, "0.5"),
         ("messages", {"chain": "nosuch"}, "nosuch"),
         ("tokens", {"token": "2:xyz"}, "xyz"),
         ("corridors", {"sort": "time"}, "transfers"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
-from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,6 +22,7 @@ from permalake.lake.serving import EVERYTHING, Scan
 from permalake.web.html import page
 from permalake.web.list_pages import MOST, ListColumn, ListField, ListQuery, PageList
 from permalake.web.page_router import page_router
+from permalake.web.parameter_types import decimal_number
 from permalake.web.problems import bad_request, not_found
 from permalake.web.state import PublishedLake, RequestLake
 from permalake.web.synthetic import is_synthetic
@@ -276,13 +276,10 @@ def _choices(words: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
 def _base_tokens(lake: RequestLake, name: str, text: str) -> int:
     """Return an amount of coins in base tokens, within those that the ledger can hold."""
     unit = coin(lake.settings, lake.network)
-    try:
-        value = Decimal(text.replace(",", "")).scaleb(unit.decimals)
-    except ArithmeticError:
-        raise bad_request(f"{name}: {text} is no number; write it as 1000 or 0.5") from None
-    if not value.is_finite() or not 0 <= value < 2**63:
-        raise bad_request(f"{name}: {text} is no amount of {unit.ticker}")
-    return int(value)
+    value = decimal_number(text, name)
+    if value.is_finite() and 0 <= value < 2**63 and (scaled := value.scaleb(unit.decimals)) < 2**63:
+        return int(scaled)
+    raise bad_request(f"{name}: {text} is no amount of {unit.ticker}")
 
 
 def _change(row: Mapping[str, Any]) -> dict[str, Any]:

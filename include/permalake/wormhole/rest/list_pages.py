@@ -15,6 +15,7 @@ from permalake.lake.serving import Scan
 from permalake.web.html import page
 from permalake.web.list_pages import ListColumn, ListField, ListQuery, PageList
 from permalake.web.page_router import page_router
+from permalake.web.parameter_types import decimal_number
 from permalake.web.problems import bad_request
 from permalake.web.state import PublishedLake, RequestLake
 from permalake.web.synthetic import is_synthetic
@@ -191,10 +192,7 @@ def _messages(
 
 
 def _usd(text: str, name: str) -> Decimal:
-    try:
-        value = Decimal(text.replace(",", "").removeprefix("$"))
-    except ArithmeticError:
-        raise bad_request(f"{name}: {text} is no number; write it as 1000 or 0.5") from None
+    value = decimal_number(text.removeprefix("$"), name)
     if not value.is_finite() or abs(value) >= Decimal(10) ** 29:
         raise bad_request(f"{name}: {text} is no amount of US dollars")
     return value
