@@ -16,7 +16,14 @@ from starlette.responses import Response
 
 from permalake.config import Settings
 from permalake.contracts.rows import Row
-from permalake.lake.serving import LakeQuery, LakeReader, LakeSnapshot, Scan, key_function
+from permalake.lake.serving import (
+    LakeQuery,
+    LakeReader,
+    LakeSnapshot,
+    QueryTimeoutError,
+    Scan,
+    key_function,
+)
 from permalake.web import responses
 from permalake.web.batches import BatchedAnswer
 from permalake.web.kept_rows import kept_rows
@@ -209,6 +216,12 @@ def not_at_once(lake: RequestLake) -> None:
     """Say that what follows waits for a query or a store: :func:`promptly` moves it to a thread."""
     if not lake.may_wait:
         raise _WaitError
+
+
+def check_time(lake: RequestLake) -> None:
+    """Raise QueryTimeoutError if the request's time is up: for work of many steps that are no queries."""
+    if time.monotonic() >= lake.deadline:
+        raise QueryTimeoutError("the request has taken too long")
 
 
 def lacks(lake: RequestLake) -> None:

@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 
+from permalake.iota.rest import balances as sums
 from support import synthetic_lake
 
 BASES = ("/shimmer/api/explorer/v2", "/api/permanode/v1/shimmer")
@@ -90,6 +91,19 @@ def test_an_address_that_was_never_seen_is_not_found(synthetic_api) -> None:
     assert synthetic_api.get(f"{BASES[0]}/balance/{unseen}").status_code == 404
     other = synthetic_lake.text(0, bytes(range(32)), "rms")
     assert synthetic_api.get(f"{BASES[0]}/balance/{other}").status_code == 400
+
+
+def test_a_balance_of_too_many_outputs_leads_to_the_statement(synthetic_api, tables, monkeypatch) -> None:
+    row = tables["basic_outputs"][0]
+    path = f"{BASES[0]}/balance/{row['address']}"
+    assert synthetic_api.get(path).status_code == 200
+    monkeypatch.setattr(sums, "_MOST_OUTPUTS", 0)
+    refused = synthetic_api.get(path)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (400, "400")
+    statement = next(word for word in refused.json()["detail"].split() if word.startswith("/api"))
+    assert row["output_id"][:64] in synthetic_api.get(statement).text
+    page = get(synthetic_api, f"/shimmer/explore/address/{row['address']}", format="json")
+    assert page["found"]["balance"] is None
 
 
 # -- Blocks and milestones ---------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from permalake.lake.serving.pool import PoolBusyError, QueryPool
+from permalake.lake.serving.pool import PoolBusyError, QueryPool, QueryTimeoutError
 
 
 @pytest.fixture
@@ -59,3 +59,10 @@ def test_who_gives_up_leaves_the_order(tmp_path: Path) -> None:
     pool.close()
     assert served == ["120", "130"]
     assert pool.waiting == 0
+
+
+def test_nothing_begins_after_its_deadline(pool: QueryPool) -> None:
+    with pytest.raises(QueryTimeoutError), pool.connection(time.monotonic()):
+        raise AssertionError("a connection was lent")
+    with pool.connection(time.monotonic() + 60) as connection:
+        assert connection.execute("SELECT 1").fetchone() == (1,)

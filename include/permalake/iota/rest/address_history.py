@@ -151,11 +151,7 @@ def _attempted(lake: RequestLake, address: str, rows: Sequence[ledger.Row]) -> C
         transactions=Scan(milestones=sorted(set(failed.values()))),
     )
     ids = sorted({row["output_id"] for row in inputs})
-    places = {
-        index
-        for output_id in ids
-        for index in lake.find("legacy_outputs", "output_id", output_id).milestones or ()
-    }
+    places = ledger.places_of(lake, "legacy_outputs", ids)
     owned = lake.rows(
         "SELECT output_id, amount FROM legacy_outputs "
         "WHERE address = $address AND output_id IN (SELECT unnest($ids))",

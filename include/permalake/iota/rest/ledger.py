@@ -15,7 +15,7 @@ from permalake.lake.serving import EVERYTHING, Scan
 from permalake.stores.readers import StoreReaders
 from permalake.web.paging import ListPage
 from permalake.web.problems import ProblemError
-from permalake.web.state import RequestLake, not_at_once
+from permalake.web.state import RequestLake, check_time, not_at_once
 
 __all__ = ["KINDS", "OWNED_KINDS", "LedgerList", "Row"]
 STATES: dict[int | None, Literal["conflicting", "included", "noTransaction"] | None] = {
@@ -26,6 +26,8 @@ STATES: dict[int | None, Literal["conflicting", "included", "noTransaction"] | N
 }
 """``ledgerInclusionState`` by ``inclusion_state``; None: no milestone references the message yet."""
 _UNREFERENCED = UNREFERENCED_MESSAGES.name
+_BETWEEN_CHECKS = 1000
+"""Ids that are looked up before it is checked whether the request has time left."""
 
 
 def days(lake: RequestLake) -> list[tuple[int, int]]:
@@ -162,10 +164,7 @@ def spent(lake: RequestLake, output_ids: Sequence[str], last: int | None = None)
     ``last``: the milestone; the ledger index unless given.
     """
     last = ledger_index(lake) if last is None else last
-    places: set[int] = set()
-    for output_id in output_ids:
-        places.update(lake.find("consumed_outputs", "output_id", output_id).milestones or ())
-    places = {index for index in places if index <= last}
+    places = {index for index in places_of(lake, "consumed_outputs", output_ids) if index <= last}
     if not places:
         return {}
     rows = lake.rows(
@@ -175,6 +174,20 @@ def spent(lake: RequestLake, output_ids: Sequence[str], last: int | None = None)
         consumed_outputs=Scan(milestones=sorted(places)),
     )
     return {row["output_id"]: row for row in rows}
+
+
+def places_of(lake: RequestLake, table: str, output_ids: Sequence[str]) -> set[int]:
+    """Return the milestones where a table may have one of these outputs, by the id index.
+
+    Raises:
+        QueryTimeoutError: if the request's time is up before all are looked up.
+    """
+    places: set[int] = set()
+    for number, output_id in enumerate(output_ids):
+        if number % _BETWEEN_CHECKS == 0:
+            check_time(lake)
+        places.update(lake.find(table, "output_id", output_id).milestones or ())
+    return places
 
 
 def utxo_changes(lake: RequestLake, index: int) -> tuple[list[str], list[str]]:

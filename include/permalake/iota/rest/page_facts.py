@@ -8,7 +8,7 @@ from typing import Any
 from permalake.iota.codec.reasons import described
 from permalake.iota.codec.to_json import block_json, milestone_payload_json, output_json
 from permalake.iota.rest import ledger
-from permalake.iota.rest.balances import balance_of
+from permalake.iota.rest.balances import TooManyOutputsError, balance_of
 from permalake.iota.rest.chain_states import CHAINS, life_of
 from permalake.iota.rest.conditions import conditions_in_words
 from permalake.iota.rest.content_words import (
@@ -217,8 +217,14 @@ def address_facts(lake: RequestLake, address: str) -> dict[str, Any]:
 
 
 def _balance(lake: RequestLake, address: str) -> dict[str, str] | None:
-    """Return what an address owns, and what of it no timelock holds; None on Chrysalis and if unknown."""
-    account = balance_of(lake, address) if protocol_of(lake) == "stardust" else None
+    """Return what an address owns, and what of it no timelock holds.
+
+    None on Chrysalis, if it is unknown, and of more outputs than a request adds up.
+    """
+    try:
+        account = balance_of(lake, address) if protocol_of(lake) == "stardust" else None
+    except TooManyOutputsError:
+        return None
     return {"total": str(account[0]), "available": str(account[1])} if account else None
 
 

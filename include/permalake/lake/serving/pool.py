@@ -91,8 +91,10 @@ class QueryPool:
 
         Raises:
             PoolBusyError: if none is free in time.
-            QueryTimeoutError: if the work is cancelled.
+            QueryTimeoutError: if the work is cancelled, or would begin after the deadline.
         """
+        if time.monotonic() >= deadline:
+            raise QueryTimeoutError("the query was not begun: the request has taken too long")
         connection = self._take(deadline)
         expired = expired or threading.Event()
         self._watchdog.watch(connection, deadline, expired)
