@@ -21,9 +21,10 @@ from permalake.web.answers import DayText, answer
 from permalake.web.paging import PageQuery
 from permalake.web.parameter_types import IsoDate
 from permalake.web.problems import ProblemError, bad_request, documented
+from permalake.web.published import published_state
 from permalake.web.responses import wants
 from permalake.web.row_types import class_name, column_type
-from permalake.web.state import RequestLake, set_network
+from permalake.web.state import RequestLake, lake_of
 from permalake.web.synthetic import spans_of
 from permalake.web.table_pages import ListedTable, day_batches, published_days, table_page
 from permalake.web.unknown_parameters import unknown_parameter
@@ -112,7 +113,7 @@ class _AnalyticsQuery(_TableQuery):
 @router.get("", responses={**documented(), **answer(AnalyticsTables)})
 def tables(request: Request) -> Response:
     """List the tables of every published network: columns, key and dates."""
-    lakes = [_lake(request, network) for network in sorted(request.app.state.reader.snapshot().networks())]
+    lakes = [_lake(request, network) for network in sorted(published_state(request).networks())]
     listed = [
         {
             "network": lake.network,
@@ -226,11 +227,9 @@ def _described(table: ListedTable, needed: Collection[str]) -> Callable[..., Res
 
 
 def _lake(request: Request, network: str) -> RequestLake:
-    app = request.app
-    if network not in app.state.reader.snapshot().networks():
+    if network not in published_state(request).networks():
         raise ProblemError(404, f"{network}: nothing of this network is published")
-    set_network(request, network)
-    return RequestLake(request, app.state.reader, app.state.settings, network)
+    return lake_of(request, network)
 
 
 def _filters(table: ListedTable, given: Mapping[str, Any]) -> dict[str, Any]:

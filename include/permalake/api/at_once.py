@@ -19,6 +19,7 @@ from permalake.lake.serving import LakeReader
 from permalake.web.batches import BatchedAnswer, Batches
 from permalake.web.mount import Mount
 from permalake.web.problems import ProblemError
+from permalake.web.published import published_state
 from permalake.web.responses import not_modified
 from permalake.web.state import AnswerAtOnce, RequestLake, answer_of, try_at_once
 
@@ -49,7 +50,7 @@ class AtOnce:
             return None
         scope["app"] = self._app
         request = Request(scope)
-        if unchanged := not_modified(request, self._reader.snapshot().publication):
+        if unchanged := not_modified(request, published_state(request).publication):
             return unchanged
         if scope["query_string"]:
             return None

@@ -23,6 +23,7 @@ from permalake.web.html import page
 from permalake.web.page_router import page_router
 from permalake.web.paging import PageOptions
 from permalake.web.problems import ProblemError, documented, not_found
+from permalake.web.published import published_state
 from permalake.web.ranges import newest_real
 from permalake.web.state import RequestLake, lake_of
 from permalake.web.synthetic import built_days, spans_of
@@ -49,7 +50,7 @@ class _SqlBox(PageOptions):
 @router.get("", responses=documented())
 def namespaces(request: Request, query: Annotated[PageOptions, Query()]) -> Response:  # noqa: ARG001
     """Show the namespaces of the lake, and the box for SQL."""
-    snapshot = request.app.state.reader.snapshot()
+    snapshot = published_state(request)
     spaces = []
     for network in sorted(snapshot.networks()):
         listed = _listed(lake_of(request, network))
@@ -95,7 +96,7 @@ def sql(request: Request, query: Annotated[_SqlBox, Query()]) -> Response:
         "shown_rows": _SHOWN_ROWS,
         "examples": _examples(request),
         "read": query.publication,
-        "last": request.app.state.reader.snapshot().publication,
+        "last": published_state(request).publication,
         "files": {
             form: f"{PATH}?{urlencode({'sql': text, **pinned, 'format': form})}"
             for form in ("csv", "parquet", "json")
@@ -149,7 +150,7 @@ def table(request: Request, network: str, table: str, query: Annotated[PageOptio
 
 
 def _lake(request: Request, network: str) -> RequestLake:
-    if network not in request.app.state.reader.snapshot().networks():
+    if network not in published_state(request).networks():
         raise not_found(f"namespace {network}")
     return lake_of(request, network)
 
@@ -233,7 +234,7 @@ def _select(network: str, table: str, day: date | None) -> str:
 
 def _examples(request: Request) -> list[str]:
     """Return statements to begin with: what there is, and the first figures of each namespace."""
-    networks = sorted(request.app.state.reader.snapshot().networks())
+    networks = sorted(published_state(request).networks())
     first = [(network, next(iter(domain_of(network).analytics))) for network in networks]
     return ["SHOW TABLES", *(_select(network, table, None) for network, table in first)]
 

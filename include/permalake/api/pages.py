@@ -19,6 +19,7 @@ from permalake.web.html import go_to, page
 from permalake.web.page_router import page_router
 from permalake.web.paging import PageOptions
 from permalake.web.problems import ProblemError, documented
+from permalake.web.published import published_state
 from permalake.web.ranges import DayRange
 from permalake.web.state import RequestLake, lake_of
 
@@ -41,7 +42,7 @@ class SearchOptions(PageOptions):
 @router.get("/search", responses=documented())
 def search(request: Request, query: Annotated[SearchOptions, Query()]) -> Response:
     """Go to the search of the network that was chosen, or of the first other one that finds the text."""
-    published = request.app.state.reader.snapshot().networks()
+    published = published_state(request).networks()
     if query.network not in published:
         raise ProblemError(404, f"{query.network}: nothing of this network is published")
     others = (name for name in published if name != query.network)
@@ -69,7 +70,7 @@ def _finds(request: Request, network: str, text: str, *, with_head: bool) -> boo
 @router.get("/{network}", responses=documented())
 def network_page(request: Request, network: str, query: Annotated[RangeOptions, Query()]) -> Response:
     """Show charts of a network's daily analytics over a range of days."""
-    if network not in request.app.state.reader.snapshot().networks():
+    if network not in published_state(request).networks():
         raise ProblemError(404, "no such route")
     lake = lake_of(request, network)
     first, last = days_of(lake, query)

@@ -29,6 +29,7 @@ from permalake.web.answers import Base64, Bytes32, Count, answer
 from permalake.web.paging import NoQuery
 from permalake.web.parameter_types import IsoDate
 from permalake.web.problems import ProblemError, bad_request, documented, not_found, not_served
+from permalake.web.published import published_state
 from permalake.web.responses import current_json
 from permalake.web.state import RequestLake, lake_of
 
@@ -141,7 +142,7 @@ def entry_of(signed: ServedLog, network: str, day: date) -> Entry:
 
 
 def _lake(request: Request, network: str) -> RequestLake:
-    if network not in request.app.state.reader.snapshot().networks():
+    if network not in published_state(request).networks():
         raise not_found(f"network {network}")
     return lake_of(request, network)
 

@@ -25,6 +25,7 @@ from permalake.web.page_router import page_router
 from permalake.web.paging import PageOptions
 from permalake.web.parameter_types import FormDate, FormNetwork
 from permalake.web.problems import documented, not_found
+from permalake.web.published import published_state
 from permalake.web.state import RequestLake, lake_of
 from permalake.web.table_pages import json_value
 
@@ -46,7 +47,7 @@ class QualityOptions(RangeOptions):
 def quality(request: Request, query: Annotated[QualityOptions, Query()]) -> Response:
     """Show audits, quarantine and lineage of a network; without one, of the first."""
     database = request.app.state.database
-    networks = sorted(networks_with_days(database) | request.app.state.reader.snapshot().networks())
+    networks = sorted(networks_with_days(database) | published_state(request).networks())
     if query.network and query.network not in networks:
         raise not_found(f"network {query.network}")
     if not networks:
@@ -76,7 +77,7 @@ def changes(request: Request, query: Annotated[ChangesOptions, Query()]) -> Resp
     """
     database = request.app.state.database
     again = {network: sorted(days) for network, days in published_again(database).items()}
-    networks = sorted(networks_with_days(database) | request.app.state.reader.snapshot().networks())
+    networks = sorted(networks_with_days(database) | published_state(request).networks())
     network = query.network or next(iter(sorted(again)), networks[0] if networks else "")
     if query.day is None:
         return page(request, None, "changes.html", _choice(network, networks, again), SITE)

@@ -22,6 +22,7 @@ from permalake.web.page_router import page_router
 from permalake.web.paging import PageOptions
 from permalake.web.parameter_types import FormDate, FormNetwork
 from permalake.web.problems import documented, not_found
+from permalake.web.published import published_state
 
 Json = dict[str, Any]
 router = page_router()
@@ -39,7 +40,7 @@ class VerifyOptions(PageOptions):
 def verify(request: Request, query: Annotated[VerifyOptions, Query()]) -> Response:
     """Show a day's manifest, its place in the log, and what they prove; the newest day without a date."""
     settings: Settings = request.app.state.settings
-    served = request.app.state.reader.snapshot().networks()
+    served = published_state(request).networks()
     signed = served_log(settings.lake.warehouse)
     days = signed.days if signed else {}
     networks = sorted(served | days.keys())

@@ -24,6 +24,7 @@ from permalake.web.page_router import page_router
 from permalake.web.paging import PageOptions
 from permalake.web.parameter_types import FormDate, FormNetwork, PrintableText
 from permalake.web.problems import documented, not_found
+from permalake.web.published import published_state
 from permalake.web.state import RequestLake, lake_of
 from permalake.web.table_pages import json_value
 from permalake.web.timeline import TimelineBar, duration, waterfall
@@ -194,7 +195,7 @@ def _drawn(rows: Sequence[StepRow], now: datetime) -> Any:
 def _open_requests(request: Request, network: str | None) -> list[dict[str, Any]]:
     """Return what published days still lack, of one network or of all."""
     lists = []
-    for name in sorted(request.app.state.reader.snapshot().networks()):
+    for name in sorted(published_state(request).networks()):
         lake = lake_of(request, name)
         for request_kind in domain_of(name).open_requests if network in (None, name) else ():
             rows = lake.once(f"open requests: {request_kind.title}", partial(_rows, lake, request_kind))

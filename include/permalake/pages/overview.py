@@ -25,6 +25,7 @@ from permalake.web.page_router import page_router
 from permalake.web.paging import PageOptions
 from permalake.web.parameter_types import FormNetwork
 from permalake.web.problems import documented
+from permalake.web.published import published_state
 from permalake.web.ranges import newest_real
 from permalake.web.state import RequestLake, lake_of
 from permalake.web.synthetic import spans_of
@@ -48,11 +49,10 @@ class OverviewOptions(PageOptions):
 @router.get("/", responses=documented())
 def overview(request: Request, query: Annotated[OverviewOptions, Query()]) -> Response:
     """Show a card per network, the calendar of days, and what needs attention."""
-    reader = request.app.state.reader
     days: dict[str, list[DayStatus]] = {}
     for day in status(request.app.state.database, query.network):
         days.setdefault(day.network, []).append(day)
-    for network in reader.snapshot().networks() if reader else ():
+    for network in published_state(request).networks() if request.app.state.reader else ():
         if query.network in (None, network):
             days.setdefault(network, [])
     settings: Settings = request.app.state.settings

@@ -30,6 +30,7 @@ from permalake.contracts.rows import Row
 from permalake.sanitize import shown
 from permalake.web.accept import preferred
 from permalake.web.numbers import CoinUnit, amount, coins, dollars, formatted, short, worth
+from permalake.web.published import published_state
 from permalake.web.responses import JSON, current, current_json
 from permalake.web.synthetic import synthetic_days
 from permalake.web.timeline import duration
@@ -121,7 +122,7 @@ def _rendered(
     request: Request, template: str, content: Mapping[str, Any], folders: tuple[Path, ...]
 ) -> bytes:
     state = request.app.state
-    snapshot = state.reader.snapshot() if state.reader else None
+    snapshot = published_state(request) if state.reader else None
     values = {
         "coin": None,
         "query": None,
@@ -149,10 +150,9 @@ def _synthetic(request: Request, content: Mapping[str, Any]) -> list[dict[str, A
 
     A page of one thing marks it where it stands; it is told here where its network has nothing else.
     """
-    reader = request.app.state.reader
-    if reader is None:
+    if request.app.state.reader is None:
         return []
-    synthetic = synthetic_days(reader.snapshot(), content.get("network"))
+    synthetic = synthetic_days(published_state(request), content.get("network"))
     if content.get("network") and "end" not in content:
         return [days for days in synthetic if days["is_everything"]]
     last = content.get("end") or ""

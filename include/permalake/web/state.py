@@ -16,18 +16,12 @@ from starlette.responses import Response
 
 from permalake.config import Settings
 from permalake.contracts.rows import Row
-from permalake.lake.serving import (
-    LakeQuery,
-    LakeReader,
-    LakeSnapshot,
-    QueryTimeoutError,
-    Scan,
-    key_function,
-)
+from permalake.lake.serving import LakeQuery, LakeReader, QueryTimeoutError, Scan, key_function
 from permalake.web import responses
 from permalake.web.batches import BatchedAnswer
 from permalake.web.kept_rows import kept_rows
 from permalake.web.paging import ListPage, PageQuery, page_of
+from permalake.web.published import published_state
 
 T = TypeVar("T")
 _KEPT = 50_000
@@ -49,7 +43,7 @@ class RequestLake:
         self.request = request
         self.settings = settings
         self.network = network
-        self.snapshot: LakeSnapshot = getattr(request.state, "whole", None) or reader.snapshot()
+        self.snapshot = published_state(request)
         self.reader = reader
         self.may_wait = True
         self._deadline: float = getattr(request.state, "deadline", time.monotonic() + settings.serve.timeout)
