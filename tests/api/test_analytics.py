@@ -5,17 +5,22 @@ from __future__ import annotations
 import csv
 import io
 import resource
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from fastapi.testclient import TestClient
 
+from permalake.api.analytics import _KINDS, _filters
 from permalake.api.app import create_app
 from permalake.api.export import FORMATS, encoded
 from permalake.config import Settings
+from permalake.domains import DOMAINS
 from permalake.iota.contracts import IOTA_TABLES
+from permalake.web.problems import ProblemError
+from permalake.web.table_pages import ListedTable
+from permalake.wormhole.contracts import WORMHOLE_TABLES
 from support import lakes
 from support.lakes import OpenLake, pass_audit, put
 
@@ -105,12 +110,33 @@ def test_a_table_of_every_address_is_read_by_address(client) -> None:
         ("shimmer/top_tags?rank=0", 400, "at least 1"),
         ("shimmer/ms_analytics?start=x", 400, "start"),
         ("shimmer/ms_analytics?format=xml", 400, "format"),
+        ("shimmer/quarantine?format=csv&raw=xyz", 400, "raw: not a value of type binary"),
+        ("shimmer/quarantine?format=csv&raw=\u00e9", 400, "raw: not a value of type binary"),
     ],
 )
 def test_what_is_wrong_is_named(client, path, status, word) -> None:
     answer = client.get(f"{BASE}/{path}")
     assert answer.status_code == status
     assert word in answer.json()["detail"]
+
+
+def test_a_file_is_filtered_by_times_and_bytes(client) -> None:
+    assert client.get(f"{BASE}/shimmer/quarantine?format=csv&raw=0xFF").status_code == 200
+    quotes = ListedTable.of_table(WORMHOLE_TABLES["token_prices"])
+    moment = {"quote_time": "2024-01-01T12:00:00+01:00"}
+    assert _filters(quotes, moment) == {"quote_time": datetime(2024, 1, 1, 11, tzinfo=UTC)}
+    with pytest.raises(ProblemError, match="quote_time: not a value of type timestamptz"):
+        _filters(quotes, {"quote_time": "yesterday"})
+
+
+def test_every_column_that_filters_has_a_type_of_values() -> None:
+    for domain in DOMAINS:
+        listed = [
+            *(ListedTable.of_table(table) for table in domain.tables.values()),
+            *(ListedTable.of_view(view) for view in domain.views),
+        ]
+        kinds = {table.column(name).type for table in listed for name in table.key}
+        assert kinds <= _KINDS.keys()
 
 
 def test_exports_hold_the_same_rows_in_every_format(client) -> None:

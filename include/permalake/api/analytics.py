@@ -19,7 +19,7 @@ from permalake.domains import DOMAINS, domain_of
 from permalake.pipeline.domain import Domain
 from permalake.web.answers import DayText, answer
 from permalake.web.paging import PageQuery
-from permalake.web.parameter_types import IsoDate
+from permalake.web.parameter_types import HexBytes, IsoDate, IsoTime
 from permalake.web.problems import ProblemError, bad_request, documented
 from permalake.web.published import published_state
 from permalake.web.responses import wants
@@ -34,8 +34,10 @@ _KINDS: dict[str, TypeAdapter[Any]] = {
     "int": TypeAdapter(Annotated[int, Field(ge=-(1 << 31), lt=1 << 31)]),
     "long": TypeAdapter(Annotated[int, Field(ge=-(1 << 63), lt=1 << 63)]),
     "date": TypeAdapter(IsoDate),
+    "timestamptz": TypeAdapter(IsoTime),
+    "binary": TypeAdapter(HexBytes),
+    "string": TypeAdapter(str),
 }
-_TEXT = TypeAdapter(str)
 _EXPORT_SECONDS = 3600.0
 _MEDIA = {media: name for name, (media, _) in FORMATS.items()}
 
@@ -239,7 +241,7 @@ def _filters(table: ListedTable, given: Mapping[str, Any]) -> dict[str, Any]:
             parameters = ("start", "end", "format", "pageSize", "cursor", "sort", *table.key)
             raise bad_request(unknown_parameter(name, parameters))
         try:
-            filters[name] = _KINDS.get(table.column(name).type, _TEXT).validate_python(text)
+            filters[name] = _KINDS[table.column(name).type].validate_python(text)
         except ValidationError:
             raise bad_request(f"{name}: not a value of type {table.column(name).type}") from None
         if not table.column(name).allows(filters[name]):

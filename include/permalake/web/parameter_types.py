@@ -14,6 +14,7 @@ from permalake.web.problems import bad_request
 
 MAX_TAG_BYTES = 64
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}([Tt ].*)?")
+_HEX = re.compile(r"(?:[0-9a-fA-F]{2})*")
 _GROUPED = re.compile(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?\s*")
 
 
@@ -32,10 +33,21 @@ def _utc(value: datetime) -> datetime:
         raise ValueError("not within the years 1 to 9999 in UTC") from None
 
 
+def _bytes(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    bare = value[2:] if value[:2].lower() == "0x" else value
+    if not _HEX.fullmatch(bare):
+        raise ValueError("not hex digits in pairs")
+    return bytes.fromhex(bare)
+
+
 IsoDate = Annotated[date, BeforeValidator(_iso)]
 FormDate = Annotated[IsoDate | None, BeforeValidator(lambda value: value or None)]
 """The date of a form, which sends an empty field as empty text."""
 IsoTime = Annotated[datetime, BeforeValidator(_iso), AfterValidator(_utc)]
+HexBytes = Annotated[bytes, BeforeValidator(_bytes)]
+"""Bytes as hex, with or without ``0x``."""
 FormNetwork = Annotated[NetworkName | None, BeforeValidator(lambda value: value or None)]
 """The network of a form, which sends empty text for all of them."""
 PrintableText = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]*$")]
@@ -68,7 +80,7 @@ def hex_text(text: str, what: str, minimum: int, maximum: int) -> str:
         ProblemError: 400 that names ``what``.
     """
     bare = text[2:] if text[:2].lower() == "0x" else text
-    if not re.fullmatch(r"(?:[0-9a-fA-F]{2})*", bare):
+    if not _HEX.fullmatch(bare):
         raise bad_request(f"{what}: not hex digits in pairs")
     if not minimum <= len(bare) // 2 <= maximum:
         size = f"{minimum}" if minimum == maximum else f"{minimum} to {maximum}"
