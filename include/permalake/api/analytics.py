@@ -19,7 +19,7 @@ from permalake.domains import DOMAINS, domain_of
 from permalake.pipeline.domain import Domain
 from permalake.web.answers import DayText, answer
 from permalake.web.paging import PageQuery
-from permalake.web.parameter_types import HexBytes, IsoDate, IsoTime
+from permalake.web.parameter_types import FormDate, HexBytes, IsoDate, IsoTime
 from permalake.web.problems import ProblemError, bad_request, documented
 from permalake.web.published import published_state
 from permalake.web.responses import wants
@@ -46,8 +46,8 @@ _Network = Annotated[str, Path(description="Network, or wormhole.", examples=["s
 
 
 class _TableQuery(PageQuery):
-    start: IsoDate | None = Field(None, description="First date, inclusive.")
-    end: IsoDate | None = Field(None, description="Last date, inclusive.")
+    start: FormDate = Field(None, description="First date, inclusive.")
+    end: FormDate = Field(None, description="Last date, inclusive.")
     format: Literal["json", "csv", "parquet", "arrow"] | None = Field(
         None, description="json in pages; the others whole. Without it the Accept header decides."
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import Query, Request
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 from starlette.responses import Response
 
 from permalake.contracts.rows import Row
@@ -94,6 +94,12 @@ _NFT_SUMS = f"""count(*) AS nfts, count(DISTINCT owner) AS owners,
   list_sort(list(DISTINCT collection) FILTER (collection <> ''))[:{MOST}] AS names"""
 
 
+_FormReason = Annotated[
+    Annotated[int, Field(ge=1, le=255)] | None, BeforeValidator(lambda text: text or None)
+]
+"""The code of a form, which sends an empty field as empty text."""
+
+
 class _ChangeQuery(ListQuery):
     address: str = Field("", max_length=120)
     kind: str = Field("", max_length=20)
@@ -105,7 +111,7 @@ class _ChangeQuery(ListQuery):
 class _MessageQuery(ListQuery):
     state: str = Field("", max_length=20)
     payload: str = Field("", max_length=20)
-    reason: int | None = Field(None, ge=1, le=255)
+    reason: _FormReason = None
 
 
 class _NftQuery(ListQuery):
