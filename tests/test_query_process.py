@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import resource
 import signal
@@ -16,7 +17,7 @@ import pytest
 
 from permalake import paths
 from permalake.errors import ConfigError, PermalakeError
-from permalake.query_process import QueryLimits, in_own_process, limit_memory
+from permalake.query_process import QueryLimits, _received, in_own_process, limit_memory
 
 MIB = 2**20
 PERMALAKE = paths.ROOT / ".venv" / "bin" / "permalake"
@@ -108,6 +109,14 @@ def test_work_that_takes_too_much_memory_ends_with_the_limit(work, has_limits) -
         PermalakeError, match=r"needs more than 100MiB of memory; narrow it, or raise --memory"
     ):
         list(in_own_process(work, (limits,) if has_limits else (), limits))
+
+
+def test_work_that_ends_in_the_middle_of_a_row_ends_with_the_limit() -> None:
+    receiver, sender = multiprocessing.Pipe(duplex=False)
+    os.write(sender.fileno(), (100).to_bytes(4, "big") + b"less than a hundred bytes")
+    sender.close()
+    with receiver, pytest.raises(PermalakeError, match="memory"):
+        next(_received(receiver, None, QueryLimits()))
 
 
 def test_what_work_leaves_on_disk_is_removed() -> None:

@@ -157,7 +157,7 @@ def _received(receiver: Connection, deadline: float | None, limits: QueryLimits)
             raise limits.too_slow()
         try:
             kind, value = receiver.recv()
-        except EOFError:  # killed by the system, or aborted when it got no more memory
+        except (EOFError, OSError):  # killed, within a row too, or aborted when it got no more memory
             raise limits.too_large() from None
         if kind == "end":
             return
