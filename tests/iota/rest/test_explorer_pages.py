@@ -14,6 +14,7 @@ from itertools import pairwise
 import pytest
 
 from permalake.config import Settings
+from permalake.iota.rest import page_facts
 from permalake.iota.rest.chain_states import moments
 from permalake.iota.rest.known_networks import coin
 from permalake.web.numbers import formatted
@@ -375,6 +376,32 @@ def test_an_alias_lists_its_foundries_and_a_foundry_its_alias(synthetic_api) -> 
     alias = get(synthetic_api, f"/shimmer/explore/alias/{row['foundry_id'][2:66]}")["found"]
     assert alias["address"] == row["address"]
     assert row["foundry_id"] in alias["foundries"]
+    assert len(alias["foundries"]) == alias["foundry_count"]
+
+
+def test_a_list_that_is_cut_tells_how_many_there_are(synthetic_api, network, newest, monkeypatch) -> None:
+    rows = tables(PROTOCOLS[network])
+    tag, tagged = Counter(row["tag"] for row in rows["tags"]).most_common(1)[0]
+    held = {row["message_id"] for row in rows["messages"]}
+    parents = Counter(row["parent_id"] for row in rows["parents"] if row["parent_id"] in held)
+    parent, children = parents.most_common(1)[0]
+    monkeypatch.setattr(page_facts, "MOST", 1)
+    cases = [
+        (f"tag/{tag}", "messages", "message_count", tagged, "The newest 1 of"),
+        (f"message/{parent}", "children", "children_count", children, "The first 1 of"),
+    ]
+    for place, name, counted, expected_count, words in cases:
+        path = f"/{network}/explore/{place}"
+        facts = get(synthetic_api, path)["found"]
+        assert (len(facts[name]), facts[counted]) == (1, expected_count)
+        assert expected_count > 1
+        page = synthetic_api.get(path, headers={"Accept": "text/html"}).text
+        assert f"{words} {expected_count}." in page
+    path = f"/{network}/explore/milestone/{newest['index']}"
+    page = synthetic_api.get(path, headers={"Accept": "text/html"}).text
+    for name in ("created", "consumed"):
+        count = newest[f"{name}_count"]
+        assert (f"1 of {count}." in page) or count <= 1
 
 
 def test_an_address_page_tells_conditions_and_the_balance(synthetic_api) -> None:

@@ -49,7 +49,7 @@ def chain_facts(lake: RequestLake, kind: str, chain_id: str) -> dict[str, Any]:
         "supply": _supply(newest) if kind == "foundry" and newest else None,
         "token": token,
         "issuer": shown[0].get("issuer") if shown else None,
-        "foundries": _foundries(lake, address) if kind == "alias" and address else [],
+        **_foundries(lake, address if kind == "alias" else None),
         "ledger_index": ledger.ledger_index(lake),
         "conditions": conditions_in_words(newest, hrp, coin(lake.settings, lake.network)),
         "metadata": metadata(newest),
@@ -84,15 +84,18 @@ def _supply(foundry: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _foundries(lake: RequestLake, address: str) -> list[str]:
-    """Return the ids of the foundries of an alias."""
-    scan = lake.find("foundry_outputs", "address", address)
-    if scan.is_empty:
-        return []
+def _foundries(lake: RequestLake, address: str | None) -> dict[str, Any]:
+    """Return the ids of the first foundries of an alias, and how many it has; None is no alias."""
+    scan = lake.find("foundry_outputs", "address", address) if address else None
+    if scan is None or scan.is_empty:
+        return {"foundries": [], "foundry_count": 0}
     rows = lake.rows(
-        "SELECT DISTINCT foundry_id FROM foundry_outputs WHERE address = $address "
-        "ORDER BY foundry_id LIMIT $most",
+        "SELECT foundry_id, count(*) OVER () AS of_alias FROM foundry_outputs WHERE address = $address "
+        "GROUP BY foundry_id ORDER BY foundry_id LIMIT $most",
         {"address": address, "most": MOST},
         foundry_outputs=scan,
     )
-    return [row["foundry_id"] for row in rows]
+    return {
+        "foundries": [row["foundry_id"] for row in rows],
+        "foundry_count": rows[0]["of_alias"] if rows else 0,
+    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -62,7 +63,7 @@ def message_facts(lake: RequestLake, row: ledger.Row) -> dict[str, Any]:
         "payload": payload_in_words(payload_type(row["message"], protocol), protocol),
         "tagged": tagged_data(block),
         "parents": [parent.removeprefix("0x") for parent in parents],
-        "children": _children(lake, row["message_id"]),
+        **_children(lake, row["message_id"]),
         "effect": ledger_effect(lake, row),
         "json": block,
         "bytes": row["message"].hex(),
@@ -81,14 +82,36 @@ def _place_of_message(lake: RequestLake, row: ledger.Row) -> dict[str, Any]:
     }
 
 
-def _children(lake: RequestLake, message_id: str) -> list[str]:
+def _children(lake: RequestLake, message_id: str) -> dict[str, Any]:
+    """Return the first children of a message, and how many there are."""
+    scan = lake.find("parents", "parent_id", message_id)
     rows = lake.rows(
         "SELECT message_id FROM parents WHERE parent_id = $id ORDER BY milestone_index, message_id "
         "LIMIT $most",
-        {"id": message_id, "most": MOST},
-        parents=lake.find("parents", "parent_id", message_id),
+        {"id": message_id, "most": MOST + 1},
+        parents=scan,
     )
-    return [row["message_id"] for row in rows]
+    return {
+        "children": [row["message_id"] for row in rows[:MOST]],
+        "children_count": _count(lake, rows, "parents", scan, column="parent_id", value=message_id),
+    }
+
+
+def _count(
+    lake: RequestLake, rows: Sequence[ledger.Row], table: str, scan: Scan, *, column: str, value: str
+) -> int:
+    """Return how many rows of a table have a value.
+
+    ``rows``: the first of them, and one more than a page has where there are more.
+    """
+    if len(rows) <= MOST:
+        return len(rows)
+    [counted] = lake.rows(
+        f"SELECT count(*) AS n FROM {table} WHERE {column} = $value",  # noqa: S608
+        {"value": value},
+        **{table: scan},
+    )
+    return int(counted["n"])
 
 
 def time_of(moment: int | datetime) -> dict[str, Any]:
@@ -233,16 +256,18 @@ def _place(row: ledger.Row) -> tuple[int, str]:
 
 
 def tag_facts(lake: RequestLake, tag: str) -> dict[str, Any]:
-    """Return the newest messages with a tag."""
+    """Return the newest messages with a tag, and how many there are."""
+    scan = lake.find("tags", "tag", tag)
     rows = lake.rows(
         "SELECT message_id, milestone_index, ms_timestamp, inclusion_state FROM tags WHERE tag = $tag "
         "ORDER BY milestone_index DESC, message_id DESC LIMIT $most",
-        {"tag": tag, "most": MOST},
-        tags=lake.find("tags", "tag", tag),
+        {"tag": tag, "most": MOST + 1},
+        tags=scan,
     )
     return {
         "tag": tag,
         "text": bytes.fromhex(tag).decode("utf-8", "replace"),
+        "message_count": _count(lake, rows, "tags", scan, column="tag", value=tag),
         "messages": [
             {
                 "id": row["message_id"],
@@ -250,6 +275,6 @@ def tag_facts(lake: RequestLake, tag: str) -> dict[str, Any]:
                 "time": row["ms_timestamp"].strftime(_SECONDS),
                 "state": ledger.STATES[row["inclusion_state"]],
             }
-            for row in rows
+            for row in rows[:MOST]
         ],
     }
