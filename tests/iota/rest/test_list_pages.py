@@ -135,11 +135,19 @@ def test_a_collection_holds_the_nfts_of_its_issuer(synthetic_api) -> None:
     assert synthetic_api.get("/iota/explore/nfts", params={"format": "json"}).status_code == 404
 
 
+def nft_output(like, *, is_new, tokens):
+    """The bytes of an NFT output like one (TIP-18): of a new NFT or of a moved one, with native tokens."""
+    raw, at = like["data"], 10 + 70 * like["native_token_count"]
+    identity = bytes(32) if is_new else b"\xaa" * 32
+    return raw[:9] + bytes([tokens]) + bytes(70 * tokens) + identity + raw[at + 32 :]
+
+
 @pytest.fixture(scope="module")
 def minted(tmp_path_factory):
     """A network's API; ten NFTs of two issuers, each with a name of its own; addresses.
 
-    The third address has issued two NFTs that move twice in a milestone.
+    Those of the second issuer are older than the lake. The third address has issued two NFTs that
+    move twice in a milestone.
     """
     settings = synthetic_lake.settings_of(tmp_path_factory.mktemp("minted"))
     every = synthetic_lake.tables("stardust")
@@ -148,6 +156,7 @@ def minted(tmp_path_factory):
         like
         | {"output_id": f"{number:064x}0000", "nft_id": f"{number:064x}", "nft_name": f"Number {number}"}
         | {"address": issuers[number % 2], "issuer": issuers[number // 5], "collection_name": f"{number % 5}"}
+        | {"native_token_count": number % 2, "data": nft_output(like, is_new=number < 5, tokens=number % 2)}
         for number in range(10)
     ]
     tables = {name: every[name] for name in ("milestones", "date_cache")}
@@ -170,6 +179,19 @@ def minted(tmp_path_factory):
 def test_of_an_nft_that_moves_twice_in_a_milestone_the_last_owner_is_named(minted) -> None:
     api, _, (_, owner, issuer, *_) = minted
     assert [one["owner"] for one in listed(api, "shimmer", "nfts", issuer=issuer)] == [owner, owner]
+
+
+def test_an_nft_that_is_older_than_the_lake_has_no_time_of_creation(minted) -> None:
+    api, rows, _ = minted
+    for row in rows[:5]:
+        [one] = listed(api, "shimmer", "nfts", name=row["nft_name"])
+        assert one["created"] == one["moved"] == f"{row['ms_timestamp']:%Y-%m-%d %H:%M:%S}"
+    assert {one["created"] for one in listed(api, "shimmer", "nfts", issuer=rows[5]["issuer"])} == {None}
+    for row, is_told in ((rows[0], True), (rows[5], False)):
+        path = f"/shimmer/explore/collection/{row['issuer']}"
+        assert bool(api.get(path, params={"format": "json"}).json()["first_created"]) is is_told
+        page = api.get(path, headers={"Accept": "text/html"})
+        assert (page.status_code, "with which the lake begins" in page.text) == (200, not is_told)
 
 
 def test_nfts_are_counted_and_found_beyond_what_a_file_has(minted, monkeypatch) -> None:

@@ -16,6 +16,7 @@ from permalake.iota.codec.outputs import ALIAS_ADDRESS, NFT_ADDRESS
 from permalake.iota.codec.reasons import described
 from permalake.iota.rest import ledger
 from permalake.iota.rest.content_words import KINDS, PAYLOADS, payload_type_sql
+from permalake.iota.rest.holdings import since
 from permalake.iota.rest.known_networks import coin
 from permalake.iota.rest.parameters import bech32_address
 from permalake.lake.serving import EVERYTHING, Scan
@@ -75,14 +76,20 @@ _NFTS = (
     ListColumn("moved", "Last changed, UTC", "time"),
 )
 _FOLDED = ("name", "collection")
-_NFT_STATES = """SELECT nft_id, min(ms_timestamp) AS created, max(ms_timestamp) AS moved, max(date) AS day,
+_NFT_STATES = """SELECT nft_id, min(ms_timestamp) AS since, max(ms_timestamp) AS moved, max(date) AS day,
+  min(ms_timestamp) FILTER (
+    hex(data[11 + 70 * native_token_count : 42 + 70 * native_token_count]) = repeat('0', 64)
+  ) AS created,
   arg_max(address, (milestone_index, spent IS NULL)) AS owner, any_value(issuer) AS issuer,
   any_value(collection_name) AS collection, any_value(nft_name) AS name, any_value(nft_uri) AS uri
 FROM nft_outputs LEFT JOIN (
   SELECT output_id AS spent, milestone_index AS spent_in FROM consumed_outputs WHERE kind = 'nft'
 ) ON spent = output_id AND spent_in = milestone_index
 WHERE milestone_index <= $last_milestone AND date <= $last GROUP BY nft_id"""
-"""The NFTs; of one that moves twice in a milestone, the owner is that of the output which is left."""
+"""The NFTs; of one that moves twice in a milestone, the owner is that of the output which is left.
+
+The output that creates an NFT has zeros for its id (TIP-18). The lake holds none of an NFT that is older.
+"""
 _NFT_CONDITIONS = {
     "first": "day >= $first",
     "issuer": "issuer = $issuer",
@@ -90,7 +97,8 @@ _NFT_CONDITIONS = {
     "name": "contains(lower(name), lower($name))",
 }
 _NFT_SUMS = f"""count(*) AS nfts, count(DISTINCT owner) AS owners,
-  min(created) AS created, max(moved) AS moved,
+  CASE WHEN count(created) = count(*) THEN min(created) END AS created,
+  min(since) AS since, max(moved) AS moved,
   list_sort(list(DISTINCT collection) FILTER (collection <> ''))[:{MOST}] AS names"""
 
 
@@ -244,13 +252,14 @@ def collection(
         raise not_found(f"collection {issuer}")
     issuers = {NFT_ADDRESS: "nft", ALIAS_ADDRESS: "alias"}
     content = {
-        **_of(lake, sums["created"].date(), last),
+        **_of(lake, sums["since"].date(), last),
         "issuer": issuer.lower(),
         "issued_by": f"{issuers[kind]}/{value.hex()}" if kind in issuers else None,
         "names": sums["names"] or [],
         "nfts": sums["nfts"],
         "owners": sums["owners"],
-        "first_created": sums["created"].strftime(_SECONDS),
+        "first_created": _time(sums["created"]),
+        "since": since(lake),
         "last_moved": sums["moved"].strftime(_SECONDS),
         "title": "Collection",
         "about": "NFTs of this issuer in their newest state.",
@@ -350,11 +359,15 @@ def _nfts(lake: RequestLake, last: date, asked: Mapping[str, Any], shown: PageLi
         {
             **{name: row[name] for name in ("name", "collection", "issuer", "owner", "uri")},
             "nft": row["nft_id"],
-            "created": row["created"].strftime(_SECONDS),
+            "created": _time(row["created"]),
             "moved": row["moved"].strftime(_SECONDS),
         }
         for row in rows
     ]
+
+
+def _time(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.strftime(_SECONDS)
 
 
 def is_nft_name(lake: RequestLake, text: str) -> bool:
