@@ -19,7 +19,7 @@ from permalake.lake.catalog import open_catalog, open_table
 from permalake.lake.counts import day_of, files
 from permalake.lake.relocate import relocate
 from permalake.pipeline import quarantining
-from permalake.pipeline.side_rows import append_new
+from permalake.pipeline.side_rows import Replacement, add_or_replace, append_new
 from support.lakes import DAY1, DAY2, DAY3, NETWORK, OpenLake, analytics, build, pass_audit, settings_of
 from support.landed import land
 
@@ -214,7 +214,8 @@ def test_a_cache_only_grows_and_keeps_its_clock(spark, lake) -> None:
     # A correction replaces the row of its key, and no other of its day.
     other = quotes(5, DAY1).set_column(1, "origin_address", pa.array(["cd" * 32]))
     assert append_new(two, other, prices, spark) == 1
-    assert append_new(one, quotes(6, DAY1, DAY3 + timedelta(1)), prices, spark, correct=True) == 1
+    corrected = quotes(6, DAY1, DAY3 + timedelta(1))
+    assert add_or_replace(one, corrected, prices, spark, Replacement()) == (1, {DAY1})
     rows = lake.query("select date, price_usd from wormhole.token_prices order by all").to_pylist()
     assert [(row["date"], int(row["price_usd"])) for row in rows] == [
         (DAY1, 5), (DAY1, 6), (DAY2, 1), (DAY3, 2), (DAY3 + timedelta(1), 6),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from permalake.audit.suite import value_rules
@@ -23,26 +25,48 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-_GIVEN, _SOUND, _STORED = "given_rows", "sound_rows", "stored_rows"
+_GIVEN, _SOUND, _STORED, _REPLACING = "given_rows", "sound_rows", "stored_rows", "replacing_rows"
 log = logging.getLogger(__name__)
 
 
-def append_new(
+@dataclass(frozen=True)
+class Replacement:
+    """Which rows replace the stored one of their key.
+
+    Attributes:
+        condition: What must hold of the rows ``new`` and ``old``, as SQL.
+        values: Columns that are made of both, as SQL by name; the others are those of ``new``.
+    """
+
+    condition: str = "true"
+    values: Mapping[str, str] = field(default_factory=dict)
+
+
+def append_new(attempt: Attempt | CarryAttempt, rows: Relation, contract: Table, spark: SparkSession) -> int:
+    """Add the rows whose key is new to a side table, seen by readers at once; return how many were new.
+
+    Rows may be of any date. Those that break the table's contract are left out: once stored, they would fail
+    the audit of their day for ever.
+    """
+    added, _ = add_or_replace(attempt, rows, contract, spark, Replacement("false"))
+    return added
+
+
+def add_or_replace(
     attempt: Attempt | CarryAttempt,
     rows: Relation,
     contract: Table,
     spark: SparkSession,
-    *,
-    correct: bool = False,
-) -> int:
-    """Add the rows whose key is new to a side table, seen by readers at once; return how many were new.
+    replacement: Replacement,
+) -> tuple[int, set[date]]:
+    """Do as :func:`append_new`, and let rows replace the stored ones of their key.
 
-    With ``correct`` the others replace the stored rows of their key. Rows may be of any date. Those that
-    break the table's contract are left out: once stored, they would fail the audit of their day for ever.
+    Returns:
+        How many were new, and the days of which rows were replaced.
     """
     dates = dates_of(rows)
     if not dates:
-        return 0
+        return 0, set()
     name, columns, given = contract.name, ", ".join(contract.names), sendable(rows)
     same_key = alike("new", "old", *contract.key)
     every = cast(f"SELECT * FROM {_GIVEN}", contract)
@@ -50,31 +74,39 @@ def append_new(
         f"SELECT DISTINCT ON ({', '.join(contract.key)}) * FROM ({every}) AS every WHERE {_keeps(contract)}"
     )
     new = f"SELECT {columns} FROM {_SOUND} AS new ANTI JOIN {_STORED} AS old ON {same_key}"
+    values = ", ".join(f"{replacement.values.get(c, f'new.{c}')} AS {c}" for c in contract.names)
     replacing = (
-        f"SELECT {columns} FROM {_SOUND} UNION ALL SELECT {columns} FROM {_STORED} AS old "
-        f"SEMI JOIN {_SOUND} AS day ON old.date = day.date ANTI JOIN {_SOUND} AS new ON {same_key}"
+        f"SELECT {values} FROM {_SOUND} AS new JOIN {_STORED} AS old ON {same_key} "
+        f"AND new.date = old.date AND ({replacement.condition})"
+    )
+    written = (
+        f"{new} UNION ALL SELECT {columns} FROM {_REPLACING} "
+        f"UNION ALL SELECT {columns} FROM {_STORED} AS old "
+        f"SEMI JOIN {_REPLACING} AS day ON old.date = day.date ANTI JOIN {_REPLACING} AS new ON {same_key}"
     )
     [target] = attempt.targets([contract])
     file_io = object_storage.file_io()
     added = broken = 0
+    replaced: set[date] = set()
 
     def addition(published: DayRows) -> tuple[list[WrittenFile], set[date]]:
-        nonlocal added, broken
+        nonlocal added, broken, replaced
         sent = QueriesOverFiles({}, {_GIVEN: given, _STORED: sendable(published.scan())})
 
         def work(share: TaskShare) -> tuple[int, int, list[WrittenFile], set[date]]:
             with sent.engine(share) as engine:
                 engine.keep(_SOUND, sound)
+                engine.keep(_REPLACING, cast(replacing, contract))
+                days = {row["date"] for row in engine.rows(f"SELECT DISTINCT date FROM {_REPLACING}")}
                 [counted] = engine.rows(
                     f"SELECT (SELECT count(*) FROM ({new}) AS news) AS added, "
                     f"(SELECT count(*) FROM {_GIVEN} WHERE NOT ({_keeps(contract)})) AS broken"
                 )
-                if not (counted["added"] or correct):
-                    return 0, counted["broken"], [], set()
-                engine.keep(name, cast(replacing if correct else new, contract))
-                days = engine.rows(f"SELECT DISTINCT date FROM {_SOUND}") if correct else []
+                if not (counted["added"] or days):
+                    return 0, counted["broken"], [], days
+                engine.keep(name, cast(written, contract))
                 files = write(engine, ordered(name, contract), TaskFiles([target], file_io), name)
-                return counted["added"], counted["broken"], files, {row["date"] for row in days}
+                return counted["added"], counted["broken"], files, days
 
         added, broken, files, replaced = in_task(spark, work)
         return files, replaced
@@ -82,7 +114,7 @@ def append_new(
     attempt.add(name, (min(dates), max(dates)), addition)
     if broken:
         log.warning("%s: %d rows left out that break the table's contract", name, broken)
-    return added
+    return added, replaced
 
 
 def _keeps(contract: Table) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import random
+from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from types import SimpleNamespace
@@ -28,7 +29,7 @@ from permalake.wormhole.enrich.providers.coingecko import CoinGecko
 from permalake.wormhole.enrich.providers.defillama import DefiLlama
 from permalake.wormhole.enrich.quotes import Asking
 from permalake.wormhole.reference import BridgeEmitters, ChainInfo, Reference, Token
-from permalake.wormhole.steps.quotes import store_used
+from permalake.wormhole.steps.quotes import store_quotes, store_used
 from permalake.wormhole.tables.nearest_quotes import QUOTE
 from support.lakes import OpenLake
 from support.price_server import PriceServer
@@ -93,13 +94,19 @@ class Desk:
         settings = Settings(lake=LakeSettings(warehouse=str(folder)), wormhole=WormholeSettings(path=folder))
         self.lake = OpenLake(settings)
         self.attempt = self.lake.begin("wormhole", dt.date(2024, 3, 18), dt.date(2024, 3, 18), "run")
-        self.notes = []
+        self.notes, self.stale = [], []
         self.cache = LakeCache(
             read=lambda first, last: self.attempt.staged.rows(TOKEN_PRICES.name, first, last).scan(),
-            add=lambda rows: append_new(self.attempt, rows, TOKEN_PRICES, spark),
+            add=lambda rows: store_quotes(self.context(), self.attempt, rows, self.notes.append),
             memory=partial(AskedPrices, self.lake.database),
             remark=self.notes.append,
         )
+
+    def context(self, force=False):
+        marked = SimpleNamespace(mark_stale=lambda network, days, reason: self.stale.append((days, reason)))
+        work = SimpleNamespace(builds=marked, settings=Settings())
+        arguments = SimpleNamespace(force=force, network="wormhole")
+        return SimpleNamespace(arguments=arguments, work=work, spark=self.spark)
 
     def ask(self, markets, *asked):
         """(token, moment) -> (price, time of the quote, provider)."""
@@ -117,11 +124,11 @@ class Desk:
     def stored(self):
         return self.cache.quotes(dt.date(1970, 1, 1), dt.date(2100, 1, 1)).to_table().to_pylist()
 
-    def market(self, kind, server, retry_policy=HASTY, **options):
+    def market(self, kind, server, retry_policy=HASTY, reference=REFERENCE, **options):
         service = Service(kind.name, server.url, 100, None, retry_policy)
         shared = {"refusals": Refusals(server.url, "", self.folder)} if kind is CoinGecko else {}
-        asked = kind(service, REFERENCE.chains, HOURS * 3600, **shared)
-        return CachedPriceService(asked, self.cache, REFERENCE, RULES, Asking(**options))
+        asked = kind(service, reference.chains, HOURS * 3600, **shared)
+        return CachedPriceService(asked, self.cache, reference, RULES, Asking(**options))
 
 
 @pytest.fixture
@@ -244,20 +251,13 @@ def test_a_corrected_quote_keeps_the_former_price(desk) -> None:
     landing = DayLanding(desk.spark, desk.attempt.landing, None)
 
     def used(price):
-        row = (*GOLD, "file", moment, Decimal(price), None)
+        row = (*GOLD, "file", moment, Decimal(price), None, None)
         return [pa.Table.from_pylist([dict(zip(QUOTE.names, row, strict=True))], QUOTE)]
 
-    def context(force):
-        marked = SimpleNamespace(mark_stale=lambda network, days, reason: stale.append((days, reason)))
-        work = SimpleNamespace(builds=marked, settings=Settings())
-        arguments = SimpleNamespace(force=force, network="wormhole")
-        return SimpleNamespace(arguments=arguments, work=work, spark=desk.spark)
-
-    stale = []
-    assert store_used(context(False), desk.attempt, landing, used("2.5"), desk.notes.append) == 1
-    assert store_used(context(False), desk.attempt, landing, used("3.5"), desk.notes.append) == 0
-    assert desk.notes == stale == []
-    assert store_used(context(True), desk.attempt, landing, used("3.5"), desk.notes.append) == 0
+    assert store_used(desk.context(False), desk.attempt, landing, used("2.5"), desk.notes.append) == 1
+    assert store_used(desk.context(False), desk.attempt, landing, used("3.5"), desk.notes.append) == 0
+    assert desk.notes == desk.stale == []
+    assert store_used(desk.context(True), desk.attempt, landing, used("3.5"), desk.notes.append) == 0
     (row,) = desk.stored()
     assert (row["price_usd"], row["former_price_usd"]) == (Decimal("3.5"), Decimal("2.5"))
     assert row["corrected_at"] >= row["fetched_at"]
@@ -266,9 +266,69 @@ def test_a_corrected_quote_keeps_the_former_price(desk) -> None:
         f"2:{GOLD[1]} at 2024-03-18T00:00:00Z: 2.5 before, 3.5 now"
     ]
     # The attempt's own day is built with it; its neighbours may have used it.
-    assert stale == [([dt.date(2024, 3, 17), dt.date(2024, 3, 19)], desk.notes[0])]
-    store_used(context(True), desk.attempt, landing, used("3.5"), desk.notes.append)
-    assert len(stale) == 1
+    assert desk.stale == [([dt.date(2024, 3, 17), dt.date(2024, 3, 19)], desk.notes[0])]
+    store_used(desk.context(True), desk.attempt, landing, used("3.5"), desk.notes.append)
+    assert len(desk.stale) == 1
+
+
+def test_a_corrected_coin_brings_its_own_quotes_to_all_its_tokens(desk) -> None:
+    noon = T0 + DAY // 2
+    before = replace(REFERENCE, tokens=dict([listed(2, 3, "gold")]))
+    after = replace(REFERENCE, tokens=dict([listed(2, 3, "lead"), listed(2, 4, "lead")]))
+    history = {
+        "gold": [(noon - 600, "1000"), (noon, "1000")],
+        "lead": [(noon - 600, "1"), (noon + 900, "1")],
+    }
+    with PriceServer(history) as server:
+        wrong = desk.ask([desk.market(CoinGecko, server, reference=before)], (LEAD, noon))
+        assert wrong == {(LEAD, noon): (Decimal(1000), noon, "coingecko")}
+        assert desk.notes == []
+        right = {(token, noon): (Decimal(1), noon - 600, "coingecko") for token in (LEAD, NEW)}
+        for _ in range(2):
+            assert desk.ask([desk.market(CoinGecko, server, reference=after)], *right) == right
+        assert len(server.answered) == 2
+    stored = {
+        (row["origin_address"], int(row["quote_time"].timestamp()) - noon): (
+            *(row["price_usd"], row["former_price_usd"], row["coin"]),
+        )
+        for row in desk.stored()
+    }
+    assert stored == {
+        (LEAD[1], -600): (1, 1000, "lead"),
+        (LEAD[1], 0): (1000, None, "gold"),
+        (LEAD[1], 900): (1, None, "lead"),
+        (NEW[1], -600): (1, None, "lead"),
+        (NEW[1], 900): (1, None, "lead"),
+    }
+    assert desk.notes == [
+        "prices: stored quotes of other coins replaced, as the token list names another coin now: days "
+        "2024-03-18 to 2024-03-18"
+    ]
+    assert desk.stale == [([dt.date(2024, 3, 17), dt.date(2024, 3, 19)], desk.notes[0])]
+
+
+def test_quotes_of_a_token_s_address_stay_once_it_is_listed(desk) -> None:
+    noon = T0 + DAY // 2
+    with PriceServer({contract(LEAD): [(noon, "1")], "lead": [(noon, "1.5")]}) as server:
+        found = desk.ask([desk.market(CoinGecko, server)], (LEAD, noon))
+        now_listed = replace(REFERENCE, tokens=dict([listed(2, 3, "lead"), listed(2, 4, "lead")]))
+        market = desk.market(CoinGecko, server, reference=now_listed)
+        both = desk.ask([market], (LEAD, noon), (NEW, noon))
+    assert found == {(LEAD, noon): (Decimal(1), noon, "coingecko")}
+    assert both == {**found, (NEW, noon): (Decimal("1.5"), noon, "coingecko")}
+    assert desk.stale == desk.notes == []
+
+
+def test_a_token_s_own_stored_quote_counts_before_that_of_another_of_its_coin(desk) -> None:
+    noon = T0 + DAY // 2
+    with PriceServer({"gold": QUOTES}) as server:
+        found = desk.ask([desk.market(CoinGecko, server)], (GOLD, noon))
+        revised = {"origin_chain": GOLD_TOO[0], "origin_address": GOLD_TOO[1], "price_usd": Decimal("0.5")}
+        rows = [{**row, **revised} for row in desk.stored()]
+        append_new(desk.attempt, pa.Table.from_pylist(rows, TOKEN_PRICES.arrow), TOKEN_PRICES, desk.spark)
+        both = desk.ask([desk.market(CoinGecko, server)], (GOLD, noon), (GOLD_TOO, noon))
+    assert found == {(GOLD, noon): gold(noon)}
+    assert both == {**found, (GOLD_TOO, noon): (Decimal("0.5"), *gold(noon)[1:])}
 
 
 def test_a_part_without_an_answer_is_no_lack_of_quotes_though_another_part_has_one(desk, monkeypatch) -> None:

@@ -67,7 +67,7 @@ def test_a_file_that_is_no_price_history_is_refused(tmp_path) -> None:
 
 def chosen(quotes, hours, **rules):
     """(price, contradicting price, reason) by hour of the want; quotes: (hour, price, confidence)."""
-    rows = [(2, TOKEN, "x", at(hour), Decimal(price), confidence) for hour, price, confidence in quotes]
+    rows = [(2, TOKEN, "x", at(hour), Decimal(price), confidence, None) for hour, price, confidence in quotes]
     offered = pa.Table.from_pylist([dict(zip(QUOTE.names, row, strict=True)) for row in rows], QUOTE)
     wanted = wants(*((2, TOKEN, at(hour)) for hour in hours))
     return {

@@ -239,6 +239,11 @@ TOKEN_PRICES = Table(
             required=False,
         ),
         Column("corrected_at", "timestamptz", "When it was last corrected.", required=False),
+        _text(
+            "coin",
+            "The provider's name of the coin that was requested, by the token list; null where the token was "
+            "requested by its address, of files and copied days, and before this column.",
+        ),
     ),
     key=("origin_chain", "origin_address", "provider", "quote_time"),
     sort=("origin_chain", "origin_address", "quote_time"),

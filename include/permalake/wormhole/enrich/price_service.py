@@ -1,7 +1,8 @@
 """Prices from a service, each requested once: stored in ``token_prices``, with a memory of the requests.
 
-A token is requested by the service's own name. Several tokens may share one (USDC on two chains): it is
-requested once, and the quotes of one of them serve the others.
+A token is requested by the service's own name of it: that of a coin in the token list, else its address.
+Several tokens may share a coin (USDC on two chains): it is requested once, and the quotes of one token serve
+the others. The token list may be corrected: quotes that were requested as another coin do not serve then.
 """
 
 from __future__ import annotations
@@ -181,9 +182,12 @@ class CachedPriceService:
 
     def _name(self, chain: int, address: str, native: str | None) -> str | None:
         listed = self._reference.tokens.get((chain, address))
-        coingecko_id = listed.coingecko_id if listed else None
         written = (listed.native_address if listed else None) or native
-        return self._service.coin(Coin(chain, written, coingecko_id))
+        return self._service.coin(Coin(chain, written, self._coingecko_id((chain, address))))
+
+    def _coingecko_id(self, token: TokenId) -> str | None:
+        listed = self._reference.tokens.get(token)
+        return listed.coingecko_id if listed else None
 
     def _needs(self, runner: QueryRunner, wants: Relation, names: pa.Table) -> Iterator[Need]:
         """Yield each time bucket with wants, by coin."""
@@ -266,7 +270,9 @@ SELECT wanted.* FROM {WANTS} AS wanted ANTI JOIN {PRICED} AS near ON {same("want
         invalid = [quote for answer in answers for quote in answer.quotes if quote.usd is None]
         self._invalid += len(invalid)
         if valid:
-            rows = _quote_table(valid, tokens, self._service.name, int(self._clock() * 1_000_000))
+            coins = {name for token, name in tokens.items() if self._coingecko_id(token)}
+            now = int(self._clock() * 1_000_000)
+            rows = _quote_table(valid, tokens, coins, self._service.name, now)
             self._cache.keep(rows)
         # A service may mend what is no price: a coin that has nothing else is asked for again.
         broken = {quote.coin for quote in invalid} - {quote.coin for quote in valid}
@@ -288,18 +294,25 @@ SELECT wanted.* FROM {WANTS} AS wanted ANTI JOIN {PRICED} AS near ON {same("want
         names: pa.Table,
         tokens: dict[TokenId, str],
     ) -> Relation:
-        """Return stored quotes within reach of the wants, by wanted token."""
+        """Return stored quotes within reach of the wants, by wanted token: its own before those of others.
+
+        A quote is one of the coin that was requested; of its token's where none is known.
+        """
+        is_own = f"({same('quoted', 'called', *TOKEN)})"
         query = f"""
 WITH near AS ({stored_near(self._service.name, self._rules.window_hours)}
-), by_coin AS (
-    SELECT coin, provider, quote_time, price_usd, confidence
-    FROM near JOIN {_EVERY_NAME} AS named ON {same("near", "named", *TOKEN)}
-    QUALIFY row_number() OVER (
-        PARTITION BY coin, provider, quote_time ORDER BY price_usd, confidence NULLS FIRST
-    ) = 1
+), quoted AS (
+    SELECT near.*, coalesce(near.coin, named.coin) AS name
+    FROM near LEFT JOIN {_EVERY_NAME} AS named ON {same("near", "named", *TOKEN)}
+), offered AS (
+    SELECT {", ".join(f"called.{name}" for name in TOKEN)}, provider, quote_time, price_usd, confidence,
+        CASE WHEN {is_own} THEN quoted.coin ELSE called.coin END AS coin, {is_own} AS is_own
+    FROM quoted JOIN {_NAMES} AS called ON quoted.name = called.coin
 )
-SELECT {", ".join(TOKEN)}, provider, quote_time, price_usd, confidence
-FROM by_coin JOIN {_NAMES} AS called ON by_coin.coin = called.coin
+SELECT * FROM offered QUALIFY row_number() OVER (
+    PARTITION BY {", ".join(TOKEN)}, provider, quote_time
+    ORDER BY is_own DESC, price_usd, confidence NULLS FIRST
+) = 1
 """
         given = {
             STORED: self._cache.quotes(*days),
@@ -330,9 +343,12 @@ def _name_table(tokens: dict[TokenId, str]) -> pa.Table:
 
 
 def _quote_table(
-    quotes: Iterable[Quote], tokens: dict[TokenId, str], provider: str, fetched_at: int
+    quotes: Iterable[Quote], tokens: dict[TokenId, str], coins: set[str], provider: str, fetched_at: int
 ) -> pa.Table:
-    """Return rows of ``token_prices``: one per quote and wanted token of that name."""
+    """Return rows of ``token_prices``: one per quote and wanted token of that name.
+
+    ``coins``: which names are those of coins in the token list.
+    """
     called: dict[str, list[TokenId]] = {}
     for token_id, name in tokens.items():
         called.setdefault(name, []).append(token_id)
@@ -348,6 +364,7 @@ def _quote_table(
         "confidence": [quote.confidence for quote in rows.values()],
         "former_price_usd": [None] * len(rows),
         "corrected_at": [None] * len(rows),
+        "coin": [quote.coin if quote.coin in coins else None for quote in rows.values()],
         "date": moments.cast(pa.date32()),
     }
     schema = TOKEN_PRICES.arrow

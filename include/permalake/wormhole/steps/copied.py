@@ -54,7 +54,8 @@ WHERE {prefix}_source IS NOT NULL AND {prefix}_timestamp IS NOT NULL AND {price}
 
 
 _COPIED_QUOTES = f"""
-SELECT origin_chain, origin_address, provider, quote_time, price_usd, max(confidence) AS confidence
+SELECT origin_chain, origin_address, provider, quote_time, price_usd, max(confidence) AS confidence,
+    CAST(NULL AS STRING) AS coin
 FROM ({_quotes("token_transfer_details", "price", "token_price_usd", "price_confidence")}
     UNION ALL {_quotes("token_transfer_details", "check_price", "check_price_usd", "NULL")}
     UNION ALL {_quotes("application_transfer_details", "price", "token_price_usd", "NULL")}) AS every

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, date, datetime, timedelta
 from functools import partial
 
 from permalake.config.services import window_days
@@ -12,12 +12,19 @@ from permalake.lake import Attempt, CarryAttempt
 from permalake.pipeline.day_landing import DayLanding
 from permalake.pipeline.jobs import StepContext
 from permalake.pipeline.relations import count, dates_of, rows_where
-from permalake.pipeline.side_rows import append_new
+from permalake.pipeline.side_rows import Replacement, add_or_replace
 from permalake.wormhole.contracts.tables import TOKEN_PRICES
 from permalake.wormhole.enrich.asked_prices import AskedPrices
 from permalake.wormhole.enrich.price_cache import LakeCache
 from permalake.wormhole.enrich.quotes import Asking
-from permalake.wormhole.tables.used_quotes import STORED, USED, corrections, used_quotes
+from permalake.wormhole.tables.used_quotes import (
+    ANOTHER_COIN,
+    STORED,
+    USED,
+    corrections,
+    former_price,
+    used_quotes,
+)
 
 _CORRECTED = "corrected_quotes"
 
@@ -33,10 +40,32 @@ def price_cache(
     """Return the access of an attempt to ``token_prices``."""
     return LakeCache(
         read=lambda first, last: attempt.staged.rows(TOKEN_PRICES.name, first, last).scan(),
-        add=lambda quotes: append_new(attempt, quotes, TOKEN_PRICES, context.spark),
+        add=lambda quotes: store_quotes(context, attempt, quotes, remark),
         memory=partial(AskedPrices, context.work.database),
         remark=remark,
     )
+
+
+def store_quotes(
+    context: StepContext, attempt: Attempt | CarryAttempt, quotes: Relation, remark: Callable[[str], None]
+) -> int:
+    """Store new rows of ``token_prices``; return how many are new.
+
+    A row replaces the stored one of its key that is a quote of another coin: the token list named that one
+    before. Other published days that may have used it become stale.
+    """
+    former = former_price("old", datetime.now(UTC))
+    added, replaced = add_or_replace(
+        attempt, quotes, TOKEN_PRICES, context.spark, Replacement(ANOTHER_COIN, former)
+    )
+    if replaced:
+        text = (
+            "prices: stored quotes of other coins replaced, as the token list names another coin now: days "
+            f"{min(replaced)} to {max(replaced)}"
+        )
+        _mark_stale(context, attempt, replaced, text)
+        remark(text)
+    return added
 
 
 def store_used(
@@ -53,7 +82,7 @@ def store_used(
     given = {f"quotes_{number}": rows for number, rows in enumerate(quotes)}
     now = datetime.now(UTC)
     used = landing.results({USED: used_quotes(list(given), now)}, {USED: TOKEN_PRICES.arrow}, given)[USED]
-    added = append_new(attempt, used, TOKEN_PRICES, context.spark)
+    added = store_quotes(context, attempt, used, remark)
     if context.arguments.force:
         _correct(context, attempt, landing, used, remark)
     return added
@@ -81,9 +110,16 @@ def _correct(
         f"{example['provider']}'s of {token} at {example['quote_time']:%Y-%m-%dT%H:%M:%SZ}: "
         f"{was} before, {now} now"
     )
-    reach = window_days(context.work.settings.prices.window_hours)
-    days = {day + timedelta(apart) for day in dates_of(rows) for apart in range(-reach, reach + 1)}
-    others = sorted(day for day in days if not attempt.start <= day <= attempt.end)
-    context.work.builds.mark_stale(context.arguments.network, others, text)
-    append_new(attempt, rows, TOKEN_PRICES, context.spark, correct=True)
+    _mark_stale(context, attempt, dates_of(rows), text)
+    add_or_replace(attempt, rows, TOKEN_PRICES, context.spark, Replacement())
     remark(text)
+
+
+def _mark_stale(
+    context: StepContext, attempt: Attempt | CarryAttempt, quoted: Iterable[date], reason: str
+) -> None:
+    """Mark the days outside the attempt that may have used a quote of these days."""
+    reach = window_days(context.work.settings.prices.window_hours)
+    days = {day + timedelta(apart) for day in quoted for apart in range(-reach, reach + 1)}
+    others = sorted(day for day in days if not attempt.start <= day <= attempt.end)
+    context.work.builds.mark_stale(context.arguments.network, others, reason)

@@ -22,14 +22,16 @@ WANT = pa.schema([*_TOKEN_FIELDS, ("at", _MOMENT)])
 QUOTE = pa.schema(
     [
         *(*_TOKEN_FIELDS, ("provider", pa.string()), ("quote_time", _MOMENT)),
-        *(("price_usd", _PRICE), ("confidence", pa.float64())),
+        *(("price_usd", _PRICE), ("confidence", pa.float64()), ("coin", pa.string())),
     ]
 )
-"""Columns of quotes: at most one of a provider for a token and moment, with a price."""
+"""Columns of quotes: at most one of a provider for a token and moment, with a price. ``coin``: as in
+``token_prices``."""
 NEAREST = pa.schema(
     [
         *(*WANT, ("price_usd", _PRICE), ("quote_time", _MOMENT), ("provider", pa.string())),
-        *(("confidence", pa.float64()), ("contradicting_price_usd", _PRICE), ("reason", pa.string())),
+        *(("confidence", pa.float64()), ("coin", pa.string())),
+        *(("contradicting_price_usd", _PRICE), ("reason", pa.string())),
     ]
 )
 """Columns of :func:`nearest`."""
@@ -63,7 +65,7 @@ WITH sound AS (
         CASE WHEN {_is_first_nearer('"at"', "earlier", "later")} THEN earlier ELSE later END AS quote_time
     FROM around
 ), chosen AS (
-    SELECT near.*, price_usd, provider, confidence
+    SELECT near.*, price_usd, provider, confidence, coin
     FROM near JOIN {QUOTES} AS quote ON {same("near", "quote", *TOKEN, "quote_time")}
     WHERE {_apart('"at"', "near.quote_time")} <= {reach}
 ), beside AS (
@@ -83,7 +85,7 @@ WITH sound AS (
             THEN former_usd ELSE next_usd END END AS contradicting_price_usd
     FROM beside
 )
-SELECT {WANT_COLUMNS}, price_usd, quote_time, provider, confidence, contradicting_price_usd,
+SELECT {WANT_COLUMNS}, price_usd, quote_time, provider, confidence, coin, contradicting_price_usd,
     {_reason(rules)} AS reason
 FROM compared
 """

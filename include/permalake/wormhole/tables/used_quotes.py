@@ -55,7 +55,7 @@ def used_quotes(quotes: Sequence[str], now: datetime) -> str:
 
     ``now``: when they are stored.
     """
-    columns = "origin_chain, origin_address, provider, quote_time, price_usd, confidence"
+    columns = "origin_chain, origin_address, provider, quote_time, price_usd, confidence, coin"
     every = " UNION ALL ".join(f"SELECT {columns} FROM {name}" for name in quotes)
     return f"""
 SELECT DISTINCT {columns}, CAST(quote_time AS DATE) AS date, TIMESTAMP '{now}' AS fetched_at,
@@ -64,15 +64,26 @@ FROM ({every}) AS every
 """
 
 
+ANOTHER_COIN = "old.coin IS NOT NULL AND new.coin IS DISTINCT FROM old.coin"
+"""The condition that a row is a quote of another coin than the stored one of its key."""
+
+
+def former_price(stored: str, now: datetime) -> dict[str, str]:
+    """Return the columns in which a row keeps the price of the one that it replaces, as SQL by name.
+
+    ``stored`` names the replaced row; ``now``: when it is replaced.
+    """
+    return {"former_price_usd": f"{stored}.price_usd", "corrected_at": f"TIMESTAMP '{now}'"}
+
+
 def corrections(now: datetime) -> str:
     """Return the query of the stored rows whose price is another one in :data:`USED`, corrected.
 
     ``now``: when they are corrected.
     """
+    replaced = ", ".join(f"{value} AS {name}" for name, value in former_price("stored", now).items())
     return f"""
-SELECT used.* REPLACE (
-    stored.fetched_at AS fetched_at, stored.price_usd AS former_price_usd, TIMESTAMP '{now}' AS corrected_at
-)
+SELECT used.* REPLACE (stored.fetched_at AS fetched_at, {replaced})
 FROM {USED} AS used JOIN {STORED} AS stored ON {same("used", "stored", *TOKEN_PRICES.key, "date")}
 WHERE used.price_usd <> stored.price_usd
 """

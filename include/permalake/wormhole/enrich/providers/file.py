@@ -126,6 +126,7 @@ class FilePrices:
         # Two prices at one moment would leave the choice to the order of lines.
         return f"""
 SELECT {", ".join(f"quote.{name}" for name in _KEY)}, CAST(NULL AS DOUBLE) AS confidence,
+    CAST(NULL AS STRING) AS coin,
     min(CASE WHEN {_VALID} THEN price_usd END) AS price_usd, count_if(NOT {_VALID}) AS invalid
 FROM {_READ} AS quote JOIN {SPANS} AS span ON {same("quote", "span", *TOKEN)}
 WHERE quote_time BETWEEN span.first - {around} AND span.last + {around}
@@ -172,7 +173,8 @@ class _QuoteReader:
 SELECT * FROM (
     SELECT try_cast(chain AS INT) AS origin_chain, lower(trim(token_address)) AS origin_address,
         '{NAME}' AS provider, timezone('UTC', try_cast(quoted_at AS TIMESTAMPTZ)) AS quote_time,
-        try_cast(price_usd AS DECIMAL(38, 18)) AS price_usd, CAST(NULL AS DOUBLE) AS confidence
+        try_cast(price_usd AS DECIMAL(38, 18)) AS price_usd, CAST(NULL AS DOUBLE) AS confidence,
+        CAST(NULL AS STRING) AS coin
     FROM {_LINES}
 ) AS typed
 WHERE origin_chain IS NOT NULL AND origin_address IS NOT NULL
