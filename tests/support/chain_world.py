@@ -51,7 +51,7 @@ def nft_contract(origin_address) -> str:
 
 def _evm(chain):
     nft_bridge = {"nft_bridge": f"0x{chain.nft_bridge[24:]}"} if chain.nft_bridge else {}
-    return EvmChain(chain.core, f"0x{chain.token_bridge[24:]}", **nft_bridge)
+    return EvmChain(chain.core, f"0x{chain.token_bridge[24:]}", **nft_bridge, chain_id=chain.evm_chain_id)
 
 
 def _source(found, row, message):

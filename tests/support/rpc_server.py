@@ -39,7 +39,7 @@ class EvmChain:
     bytes are returned as bytes32 and None reverts. ``completed``: digests that a bridge redeemed;
     ``redemptions``: hash -> (sender, [(chain, emitter, sequence)], block, fields of the receipt).
     ``held`` and ``outstanding``: token -> {block: number from then on}, None reverts; blocks before
-    ``oldest_state`` have lost it."""
+    ``oldest_state`` have lost it. ``chain_id``: its EVM id; None: the node does not tell."""
 
     def __init__(
         self,
@@ -48,7 +48,9 @@ class EvmChain:
         nft_bridge="0x" + "bf" * 20,
         first=1_600_000_000,
         every=12,
+        chain_id=None,
     ):
+        self.chain_id = chain_id
         self.core, self.bridge, self.nft_bridge = core, bridge, nft_bridge
         self.first, self.every = first, every
         self.most_blocks = 2000
@@ -61,6 +63,8 @@ class EvmChain:
 
     def call(self, method, params):
         match method:
+            case "eth_chainId" if self.chain_id is not None:
+                return hex(self.chain_id)
             case "eth_getTransactionReceipt":
                 return self._receipt(*params)
             case "eth_call":

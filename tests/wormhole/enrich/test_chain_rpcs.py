@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import replace
+from datetime import date
 
 import pytest
 
@@ -13,6 +14,8 @@ from permalake.wormhole.codec import abi
 from permalake.wormhole.codec.native_addresses import base58
 from permalake.wormhole.codec.solana_accounts import metadata_account, wrapped_mint, wrapped_nft
 from permalake.wormhole.enrich.evm import Evm
+from permalake.wormhole.enrich.evm_custody import CustodyAnswer
+from permalake.wormhole.enrich.evm_redemptions import RedemptionAnswer, SentTransfer
 from permalake.wormhole.enrich.jsonrpc import Call, RpcNode, probe
 from permalake.wormhole.enrich.questions import TOO_NEW, ChainAnswer, Question
 from permalake.wormhole.enrich.rpc_errors import EVM, SOLANA
@@ -61,6 +64,47 @@ def node(server, chain, rate=500, retry_policy=HASTY, concurrency=4):
 def once(server, chain):
     """Whether no call was answered twice."""
     return max(Counter(server.answered[chain]).values(), default=0) <= 1
+
+
+class TestChainOfANode:
+    ETHEREUM = replace(evm_chain(), evm_chain_id=1)
+    SENT = SentTransfer(f"1:{EMITTER}:{1:016d}", "token", "d1" * 32, 0)
+
+    def asked(self, evm):
+        """An answer of each kind."""
+        (sent,) = evm.answers("sender", [sender(7, tx(1))])
+        (redeemed,) = evm.redemptions([self.SENT])
+        (held,) = evm.custody(date(2024, 3, 18), ["00" * 12 + ALICE[2:]])
+        return sent, redeemed, held
+
+    def test_a_node_of_another_chain_answers_nothing_and_is_left_alone(self) -> None:
+        world = EvmChain(chain_id=0x38)
+        world.transactions = {tx(1): (ALICE, [(EMITTER, 7)], 5)}
+        with RpcServer({2: world}) as server, node(server, 2) as rpc:
+            told = self.asked(Evm(self.ETHEREUM, rpc))
+            assert rpc.is_down
+            assert len(server.answered[2]) == 1
+        why = "chain 2: a node of EVM chain 56, not 1; check chains.2.rpc_url"
+        assert told == (ChainAnswer(fault=why), RedemptionAnswer(fault=why), CustodyAnswer(unknown=why))
+
+    @pytest.mark.parametrize("chain_id", [1, None])
+    def test_a_node_of_the_chain_or_one_that_does_not_tell_is_asked_once(self, chain_id) -> None:
+        world = EvmChain(chain_id=chain_id)
+        world.transactions = {tx(1): (ALICE, [(EMITTER, 7)], 5)}
+        with RpcServer({2: world}) as server, node(server, 2) as rpc:
+            sent, redeemed, held = self.asked(Evm(self.ETHEREUM, rpc))
+            assert sum("eth_chainId" in call for call in server.answered[2]) == 1
+        assert (sent, redeemed) == (ChainAnswer(ALICE), RedemptionAnswer(is_completed=False))
+        assert held.none or held.unknown
+
+    def test_a_node_that_fails_to_tell_leaves_all_open(self, monkeypatch) -> None:
+        world = EvmChain()
+        monkeypatch.setattr(world, "call", lambda *_: "no number")
+        with RpcServer({2: world}) as server, node(server, 2, retry_policy=SHORT) as rpc:
+            sent, redeemed, held = self.asked(Evm(self.ETHEREUM, rpc))
+        assert sent.fault
+        assert redeemed.fault
+        assert held.unknown
 
 
 class TestSendersOnEvm:

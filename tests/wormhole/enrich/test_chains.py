@@ -234,6 +234,21 @@ def test_a_node_that_is_down_leaves_its_questions_open_and_others_are_answered(d
         assert len(desk.ask(server, world, *asked)) == 3
 
 
+def test_what_a_node_of_another_chain_would_say_is_not_kept(desk, world) -> None:
+    world[2].chain_id = 56
+    with RpcServer(world) as server:
+        assert desk.ask(server, world, sender(1), wrapped(7), owner(5)).keys() == {owner(5)[:3]}
+        assert len(server.answered[2]) == 1
+    assert set(desk.kept()) == {("owner", owner(5)[2], FOR_GOOD)}
+    assert desk.notes == [
+        (
+            "chain details: chain 2: a node of EVM chain 56, not 1; check chains.2.rpc_url; 2 questions to "
+            "chain 2 without an answer, fill in later with --only enrich",
+            None,
+        )
+    ]
+
+
 def test_chains_without_an_rpc_are_remarked_by_day(desk, world) -> None:
     asked = [sender(1), sender(2), sender(3, NEXT), wrapped(7, chain=4), owner(5, NEXT)]
     with RpcServer(world) as server:

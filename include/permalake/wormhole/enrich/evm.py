@@ -3,6 +3,9 @@
 Sources: ethereum/execution-apis; ERC-20 and ERC-721; Wormhole's contracts (core, token bridge, NFT bridge).
 Contracts are read at the finalized block: what they say there is a fact of the chain. A node without that
 block is asked for the latest one, and its answers are provisional.
+
+A node of another chain would answer, too, and its answers would be final. So it is asked first of which chain
+it is; one that does not take the question is believed.
 """
 
 from __future__ import annotations
@@ -64,6 +67,7 @@ class Evm:
         self._custody = CustodySearch(chain, node)
         self._receipts: dict[str, Reply] = {}
         self._block = _FINALIZED
+        self._is_of_chain = chain.evm_chain_id is None
 
     @property
     def is_down(self) -> bool:
@@ -78,19 +82,37 @@ class Evm:
             WRAPPED_NFT: self._wrapped_nfts,
             TOKEN: self._tokens,
         }[kind]
+        if fault := self._unfit():
+            return [ChainAnswer(fault=fault)] * len(questions)
         return ask(questions)
 
     def redemptions(self, asked: Sequence[SentTransfer]) -> list[RedemptionAnswer]:
         """Return what became of every transfer to this chain, in order."""
+        if fault := self._unfit():
+            return [RedemptionAnswer(fault=fault)] * len(asked)
         return self._redemptions.answers(asked)
 
     def custody(self, day: date, tokens: Sequence[str]) -> list[CustodyAnswer]:
         """Return what the token bridge held of every token at the day's end, in order."""
+        if fault := self._unfit():
+            return [CustodyAnswer(unknown=fault)] * len(tokens)
         return self._custody.answers(day, tokens)
 
     def close(self) -> None:
         """Close all connections."""
         self._node.close()
+
+    def _unfit(self) -> str | None:
+        """Return why nothing is asked: the node is of another chain, or did not say of which; else None."""
+        if self._is_of_chain:
+            return None
+        (reply,) = self._node.ask([Call("eth_chainId", (), _chain_id)])
+        if reply.fault:
+            return reply.fault
+        if reply.value not in (None, self._chain.evm_chain_id):
+            return self._node.give_up(f"a node of EVM chain {reply.value}, not {self._chain.evm_chain_id}")
+        self._is_of_chain = True
+        return None
 
     # -- Senders -------------------------------------------------------------------------------------
 
@@ -205,6 +227,13 @@ class Evm:
             (later.get(number, reply), block == _LATEST or reply.refused is not None)
             for number, reply in enumerate(replies)
         ]
+
+
+def _chain_id(result: Any) -> int:
+    number = int(result, 16)
+    if not 0 <= number < 2**256:
+        raise ValueError("no id of a chain")
+    return number
 
 
 def _wrapped_asset(question: Question) -> str:

@@ -108,6 +108,13 @@ class RpcNode:
                 break
         return replies
 
+    def give_up(self, problem: str) -> str:
+        """Send no more requests, now and later; return why, with the setting to check."""
+        try:
+            self._service.give_up(f"{problem}; check {self._setting}")
+        except UnavailableError as reason:
+            return str(reason)
+
     def close(self) -> None:
         """Stop all threads and close all connections."""
         self._pool.shutdown(cancel_futures=True)
