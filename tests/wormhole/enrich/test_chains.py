@@ -80,7 +80,7 @@ class Desk:
         settings = self.settings.model_copy(update={"chains": sections})
         with opened(settings, retry_policy) as nodes:
             chains = Chains(nodes, self.cache, again=again, recheck=recheck)
-            rows = chains.answers(self.days, table(questions)).to_table().to_pylist()
+            rows = chains.answers(self.days, table(questions), DAY, NEXT).to_table().to_pylist()
         return {
             (row["chain"], row["question"], row["subject"]): (row["address"], row["symbol"]) for row in rows
         }
@@ -222,7 +222,8 @@ def test_a_node_that_is_down_leaves_its_questions_open_and_others_are_answered(d
         }
         settings = desk.settings.model_copy(update={"chains": sections})
         with opened(settings, IMPATIENT) as nodes:
-            rows = Chains(nodes, desk.cache).answers(desk.days, table(asked)).to_table().to_pylist()
+            answers = Chains(nodes, desk.cache).answers(desk.days, table(asked), DAY, NEXT)
+            rows = answers.to_table().to_pylist()
         assert [row["question"] for row in rows] == ["owner"]
         assert desk.notes == [
             (
@@ -262,7 +263,17 @@ def test_chains_without_an_rpc_are_remarked_by_day(desk, world) -> None:
     ]
 
 
-def test_no_question_no_request(desk, world) -> None:
+def test_what_the_source_reported_is_there_without_a_question_too(desk, world) -> None:
+    """Of chains whose RPC is asked nothing, on days that ask nothing."""
+    row = {"question": "reported_sender", "told": 1, "asked_at": dt.datetime(2024, 4, 1, tzinfo=dt.UTC)}
+    rows = [
+        {**row, "chain": 21, "subject": f"21:{EMITTER}:{n:016d}", "address": f"0x{n}", "date": day}
+        for n, day in enumerate((DAY, NEXT, NEXT + dt.timedelta(days=1)))
+    ]
+    desk.cache.add(pa.Table.from_pylist(rows, CHAIN_ANSWERS.arrow))
+    reported = {(21, "reported_sender", row["subject"]): (row["address"], None) for row in rows[:2]}
     with RpcServer(world) as server:
-        assert not Chains({}, desk.cache).answers(desk.days, table([])).num_rows
+        assert desk.ask(server, world) == reported
         assert not server.requests
+        assert desk.ask(server, world, wrapped(7)) == {**reported, wrapped(7)[:3]: (ASSET, "SOL")}
+    assert desk.notes == []

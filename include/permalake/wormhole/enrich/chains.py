@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 
 from permalake.contracts.sql_text import literal, same
 from permalake.engine.rows import Relation
-from permalake.pipeline.relations import QueryRunner, dates_of, rows_where, table
+from permalake.pipeline.relations import QueryRunner, count, rows_where, table
 from permalake.wormhole.enrich.collector import Batch, Inquiry, Row, collect, counted
 from permalake.wormhole.enrich.questions import (
     NEWEST_VERSION,
@@ -117,18 +117,16 @@ class Chains:
         self._clock = clock
         self._fact_day = FOR_GOOD
 
-    def answers(self, runner: QueryRunner, questions: Relation) -> Relation:
+    def answers(self, runner: QueryRunner, questions: Relation, first: date, last: date) -> Relation:
         """Return rows of ``chain_answers`` for these questions (chain, question, subject, date, tx_id, at).
 
-        What the source's API reported of their days is added. Unknown answers are requested. A chain without
+        What the source's API reported of the days ``first`` to ``last``, in which all questions lie, is
+        added: it tells of chains that are asked nothing, too. Unknown answers are requested. A chain without
         RPC, and the fault of one, are remarks, never errors.
         """
-        days = dates_of(questions)
-        if not days:
-            return INPUTS[ANSWERS].empty_table()
-        if not self._stored:
-            self._fetch(runner, questions, min(days), max(days))
-        inputs = self._inputs(questions, min(days), max(days))
+        if count(questions) and not self._stored:
+            self._fetch(runner, questions, first, last)
+        inputs = self._inputs(questions, first, last)
         return runner.results({ANSWERS: _NEWEST}, {ANSWERS: INPUTS[ANSWERS]}, inputs)[ANSWERS]
 
     def _inputs(self, questions: Relation, first: date, last: date) -> dict[str, Relation]:

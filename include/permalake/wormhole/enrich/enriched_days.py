@@ -71,7 +71,7 @@ def enriched(
         ),
         {QUESTIONS: chain_questions.SCHEMA},
     )
-    answers = {made.ANSWERS: chains.answers(days, asked.dataset(QUESTIONS))}
+    answers = {made.ANSWERS: chains.answers(days, asked.dataset(QUESTIONS), start, end)}
     values = token_values(days, {**moved, **answers, ATTESTED: attested}, reference, sources)
     inputs = {
         **values.inputs,
