@@ -57,6 +57,36 @@ def test_a_day_is_stale_only_where_a_value_that_it_used_has_changed() -> None:
     assert query_rows(OUTDATED, OUTDATED_DAY, given, known) == []
 
 
+def test_what_an_application_moves_makes_a_day_stale_too() -> None:
+    """A message that states its decimals has no other amount with another attestation, but another symbol."""
+    moved = [
+        (ONE, "2:a:1", CHANGED, 0, "100", None, (None, None, None)),  # attested once its day was built
+        (TWO, "2:a:2", SAME, 0, "150", 2, ("1.5", "S", "Same")),
+        (TWO, "2:a:3", CHANGED, 1, "100", None, (None, None, None)),  # the token bridge counts it
+        (THREE, "2:a:4", GONE, 0, "150", 2, ("1.5", "G", "Gone")),
+    ]
+    given = {
+        "application_transfers": [
+            {"date": day, "row_key": key, "token_chain": 2, "token_address": token, "amount": raw}
+            | {"in_token_transfers": bridged, "amount_decimals": decimals}
+            for day, key, token, bridged, raw, decimals, _ in moved
+        ],
+        "application_transfer_details": [
+            {"date": day, "row_key": key, "amount": amount, "token_symbol": symbol, "token_name": name}
+            for day, key, *_, (amount, symbol, name) in moved
+        ],
+    }
+    now = attestations(
+        *((day, 2, CHANGED, 2, "C", "Changed") for day in (ONE, TWO, THREE)),
+        *((day, 2, SAME, 8, "S", "Same") for day in (ONE, TWO, THREE)),
+    )
+    rows = query_rows(OUTDATED, OUTDATED_DAY, given, {ATTESTED: now, BEFORE: attestations()})
+    assert rows == [{"date": ONE, "token": f"2:{CHANGED}"}]
+    before = attestations((THREE, 2, GONE, 2, "G", "Gone"))
+    rows = query_rows(OUTDATED, OUTDATED_DAY, given, {ATTESTED: now, BEFORE: before})
+    assert sorted((row["date"], row["token"]) for row in rows) == [(ONE, "2:bb"), (THREE, "2:cc")]
+
+
 class Days:
     """Tables by name, as lists of rows."""
 

@@ -23,7 +23,7 @@ from permalake.wormhole.tables.chain_questions import (
     RpcChain,
     chains_with_mints,
 )
-from permalake.wormhole.tables.exact_amounts import DECIMALS
+from permalake.wormhole.tables.moved_tokens import NOT_BRIDGED, STATED_AMOUNT
 from permalake.wormhole.tables.reported_details import REPORTED
 
 METADATA, QUOTES, CHECKS, FALLBACK_PRICES = "token_metadata", "quotes", "check_quotes", "stand_in_prices"
@@ -146,7 +146,7 @@ SELECT *, {_REASON.format(amount="amount")} FROM valued
 """
 
 # What the token bridge moves has its value in token_transfer_details; here it is only repeated. Decimals that
-# a message states go before the token's; more than 8 are stated by mistake, as NTT does not allow them.
+# a message states go before the token's.
 _APPLICATION_TRANSFER_DETAILS = f"""
 WITH own AS (
     SELECT moved.date, moved.row_key, moved.token_chain AS origin_chain,
@@ -154,12 +154,11 @@ WITH own AS (
         moved.amount, moved.amount_decimals
     FROM application_transfers AS moved
     JOIN message_publication AS published ON {same("moved", "published", *_KEY)}
-    WHERE moved.in_token_transfers = 0 AND moved.token_address IS NOT NULL
+    WHERE {NOT_BRIDGED}
 ), measured AS (
     SELECT own.date, own.row_key, own.origin_chain, own.origin_address, own.at, token.symbol, token.name,
         scaled_amount(
-            CASE WHEN coalesce(own.amount_decimals, 0) <= {DECIMALS} THEN own.amount END,
-            coalesce(own.amount_decimals, token.decimals)
+            {STATED_AMOUNT}, coalesce(own.amount_decimals, token.decimals)
         ) AS units
     FROM own LEFT JOIN {METADATA} AS token ON {same("own", "token", "date", *_TOKEN)}
 ), bridged AS (

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from permalake.wormhole.tables.exact_amounts import DECIMALS
+
 TOKENS, MOMENTS = "tokens", "token_moments"
 _TOKEN_FIELDS = (("origin_chain", pa.int32()), ("origin_address", pa.string()))
 SCHEMAS = {
@@ -13,6 +15,8 @@ SCHEMAS = {
 """Columns of the queries' rows, which are distinct."""
 NOT_BRIDGED = "in_token_transfers = 0 AND token_address IS NOT NULL"
 """Which of ``application_transfers`` have a token that the token bridge does not count."""
+STATED_AMOUNT = f"CASE WHEN coalesce(amount_decimals, 0) <= {DECIMALS} THEN amount END"
+"""Their raw amount: more decimals than 8 are stated by mistake, as NTT does not allow them."""
 
 _MOVED = f"""
 WITH moved AS (
