@@ -358,6 +358,13 @@ class TestSolana:
             *[ChainAnswer(reason="no transaction is known")] * 2,
         ]
 
+    def test_a_signature_of_another_form_is_a_fault(self) -> None:
+        world = SolanaChain()
+        world.messages, world.transactions = {key("message"): ["\ud800"]}, {"\ud800": (key("alice"), None)}
+        with RpcServer({1: world}) as server, node(server, 1, retry_policy=SHORT) as rpc:
+            (told,) = Solana(self.CHAIN, rpc).answers("sender", [sender(1, key("message"), chain=1)])
+        assert "wrong form" in told.fault
+
     def test_transactions_of_versions(self) -> None:
         world = SolanaChain()
         world.versions = {signature("first"): 1, signature("later"): 2}
@@ -542,6 +549,17 @@ class TestNode:
         with RpcServer(world) as server, node(server, 2) as rpc:
             (reply,) = rpc.ask([Call("eth_coinbase", (), str)])
             assert (reply.refused, reply.reverted, reply.fault) == ("JSON-RPC error -32601", None, None)
+
+    @pytest.mark.parametrize("code", [["\ud800"], {"x": 1}, "\ud800" * 99, None])
+    def test_a_code_may_be_any_json_and_is_kept_as_none(self, world, monkeypatch, code) -> None:
+        def call(method, params):
+            raise RefusalError({"code": code, "message": "execution reverted" if params else "odd"})
+
+        monkeypatch.setattr(world[2], "call", call)
+        with RpcServer(world) as server, node(server, 2, retry_policy=SHORT) as rpc:
+            reverted, odd = rpc.ask([Call("eth_call", (1,), str)]) + rpc.ask([Call("eth_call", (), str)])
+        assert reverted.reverted == "JSON-RPC error without a number"
+        assert "JSON-RPC error without a number" in odd.fault
 
     def test_a_node_that_hangs_up_on_batches_is_asked_call_by_call(self, world, monkeypatch) -> None:
         with RpcServer(world) as server, node(server, 2) as rpc:

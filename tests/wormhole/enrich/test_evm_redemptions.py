@@ -188,6 +188,36 @@ def test_a_fault_of_the_node_leaves_the_question_open(world, monkeypatch) -> Non
         assert all(one.fault and one.is_completed is None for one in ask(server, asked, retry_policy=SHORT))
 
 
+@pytest.mark.parametrize(
+    ("method", "name", "value"),
+    [
+        ("eth_getTransactionReceipt", "from", None),
+        ("eth_getTransactionReceipt", "from", "0x" + "a1" * 19 + "\ud800"),
+        ("eth_getTransactionReceipt", "blockNumber", "-0x1"),
+        ("eth_getTransactionReceipt", "gasUsed", "0x1" + "0" * 64),
+        ("eth_getTransactionReceipt", "l1Fee", "-0x1"),
+        ("eth_getLogs", "transactionHash", "\ud800"),
+        ("eth_getBlockByNumber", "timestamp", "0x4000000000"),
+        ("eth_getBlockByNumber", "number", "0x1" + "0" * 16),
+    ],
+)
+def test_what_no_table_holds_is_a_fault_and_kept_by_none(world, monkeypatch, method, name, value) -> None:
+    redeem(world, 1, 1005)
+    plain = world.call
+
+    def call(asked, params):
+        result = plain(asked, params)
+        if asked != method or params[0] == "finalized":
+            return result
+        return [{**log, name: value} for log in result] if asked == "eth_getLogs" else {**result, name: value}
+
+    monkeypatch.setattr(world, "call", call)
+    with RpcServer({2: world}) as server:
+        (told,) = ask(server, [sent(1, world.first + 12_000)], retry_policy=SHORT)
+    assert told.fault
+    assert replace(told, fault=None) == RedemptionAnswer(is_completed=True)
+
+
 def test_a_chain_without_the_bridge_cannot_tell(world) -> None:
     with RpcServer({2: world}) as server:
         told = ask(server, [sent(1, world.first, "nft")], replace(ETHEREUM, nft_bridge=None))

@@ -143,6 +143,7 @@ def test_coingecko_asks_in_ranges_that_are_answered_hour_by_hour() -> None:
         (401, '{"status": {"error_code": 10002, "error_message": "no key"}}', 1, "PERMALAKE_PRICES__API_KEY"),
         (404, "<html>", 1, "prices.url"),
         (400, '{"error": "invalid"}', 5, "HTTP 400"),
+        (400, '{"error_code": [10012]}', 5, "HTTP 400"),
     ],
 )
 def test_what_coingecko_refuses(monkeypatch, status, body, calls, fault) -> None:
@@ -362,6 +363,21 @@ def test_what_is_no_price_has_none_and_defillama_tells_its_confidence(monkeypatc
             prices = [quote.usd for quote in answer.quotes]
             assert prices == ([Decimal(2), None, None, None] if coin == "gold" else [Decimal("12.94"), None])
             assert answer.quotes[0].confidence == (None if coin == "gold" else 0.12)
+
+
+@pytest.mark.parametrize("timestamp", [10**15, 10**60, -1, 1e300])
+@pytest.mark.parametrize("batches", [True, False])
+def test_a_record_of_no_moment_is_a_fault(monkeypatch, timestamp, batches) -> None:
+    record = {"timestamp": timestamp, "price": 1.5}
+    document = {"coins": {"ethereum:0xab": {"prices": [record]} if batches else record}}
+    with PriceServer({}) as server, Service("llama", server.url, 1000, None, SHORT) as http:
+
+        def answer(path, query):
+            return (200, document) if batches or "batch" not in path else (404, {})
+
+        monkeypatch.setattr(server, "answer", answer)
+        (only,) = DefiLlama(http, CHAINS, WINDOW).answers([Ask("ethereum:0xab", (T0, T0 + 300))])
+    assert "no moment" in only.fault
 
 
 NO_CACHE = LakeCache(lambda first, last: None, lambda rows: 0, lambda provider: None, lambda text: None)

@@ -159,16 +159,19 @@ def test_operations_tell_redemptions_and_a_later_one_stands_beside_the_first(spa
             **{"from": " 0xab "},
         ),
         operation(2),
-        operation(3, chainId=2, status="failed", transaction={"txHash": TX}),
+        operation(3, chainId=2, status="failed", transaction={"txHash": TX}, timestamp="99999-01-01"),
         operation(
             4, chainId=5, status="completed", transaction={"txHash": TX}
         ),  # another chain than the VAA's
-        operation(5, chainId=1, status="weird", transaction={"txHash": "5Sig"}, fee="a lot", timestamp="?"),
+        operation(
+            5, chainId=1, status="weird", transaction={"txHash": "5Sig"}, fee="a lot", timestamp="infinity"
+        ),
         operation(6, **done),  # no transfer of these days
         {"id": "no message", "targetChain": done},
     ]
     assert desk.report(*first) == 4
     assert desk.report(*first) == 0
+    assert all(row["redeemed_at"] is None for row in desk.kept()[1:])
     row = desk.kept()[0]
     assert {name: row[name] for name in REDEMPTIONS.names if name != "asked_at"} == {
         "row_key": key(1),

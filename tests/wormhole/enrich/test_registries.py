@@ -129,6 +129,18 @@ def test_a_cosmwasm_bridge_names_denominations_and_contracts(faulty) -> None:
         ]
 
 
+@pytest.mark.parametrize("name", ["\ud800", 7, None])
+def test_a_name_that_is_no_text_leaves_the_question_open(monkeypatch, name) -> None:
+    chain = CosmosChain("", {})
+    content = json.dumps({"token_id": {"Bank": {"denom": name}}}).encode()
+    value = base64.b64encode(b"\x0a" + bytes([len(content)]) + content).decode()
+    monkeypatch.setattr(chain, "call", lambda *_: {"response": {"code": 0, "value": value}})
+    with RpcServer({TERRA2: chain}) as server:
+        (answer,) = asked(f"{server.url}/{TERRA2}", TERRA2, [ULUNA], SHORT)
+    assert answer.fault
+    assert answer.reason is None
+
+
 def test_a_node_that_cannot_run_the_query_leaves_the_question_open(monkeypatch) -> None:
     chain = CosmosChain("", {})
     failed = {"response": {"code": 18, "log": "height 7 is not available", "value": None}}
@@ -156,6 +168,13 @@ def test_aptos_names_coin_types(faulty) -> None:
             ChainAnswer(reason=UNKNOWN),
         ]
         assert faulty or server.states == 1
+
+
+def test_a_table_that_is_no_address_is_a_fault(monkeypatch) -> None:
+    monkeypatch.setattr(AptosServer, "handle", "../accounts/\ud800")
+    with AptosServer({}) as server:
+        (answer,) = asked(f"{server.url}/v1", APTOS, [APT], SHORT)
+    assert "wrong form" in answer.fault
 
 
 def test_an_address_that_is_no_node_of_aptos_names_the_setting() -> None:

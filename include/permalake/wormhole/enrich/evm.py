@@ -21,12 +21,12 @@ from permalake.wormhole.enrich import rpc_errors
 from permalake.wormhole.enrich.evm_custody import CustodyAnswer, CustodySearch
 from permalake.wormhole.enrich.evm_logs import LogSearch, Published, messages_in
 from permalake.wormhole.enrich.evm_redemptions import RedemptionAnswer, RedemptionSearch, SentTransfer
+from permalake.wormhole.enrich.foreign_values import evm_address, quantity
 from permalake.wormhole.enrich.jsonrpc import Call, Reply, RpcNode
 from permalake.wormhole.enrich.questions import ChainAnswer, Question
 from permalake.wormhole.reference import ChainInfo
 from permalake.wormhole.tables.chain_questions import SENDER, TOKEN, WRAPPED, WRAPPED_NFT
 
-_ADDRESS = re.compile(r"0x[0-9a-f]{40}")
 _TRANSACTION = re.compile(r"0x[0-9a-f]{64}")
 
 _FINALIZED, _LATEST = "finalized", "latest"
@@ -106,7 +106,7 @@ class Evm:
         """Return why nothing is asked: the node is of another chain, or did not say of which; else None."""
         if self._is_of_chain:
             return None
-        (reply,) = self._node.ask([Call("eth_chainId", (), _chain_id)])
+        (reply,) = self._node.ask([Call("eth_chainId", (), quantity)])
         if reply.fault:
             return reply.fault
         if reply.value not in (None, self._chain.evm_chain_id):
@@ -229,13 +229,6 @@ class Evm:
         ]
 
 
-def _chain_id(result: Any) -> int:
-    number = int(result, 16)
-    if not 0 <= number < 2**256:
-        raise ValueError("no id of a chain")
-    return number
-
-
 def _wrapped_asset(question: Question) -> str:
     chain, address = question.subject.split(":")
     return abi.call("wrappedAsset(uint16,bytes32)", int(chain), bytes.fromhex(address))
@@ -254,9 +247,7 @@ def _receipt_of(core: str | None) -> Callable[[Any], _Receipt | None]:
     def shape(result: Any) -> _Receipt | None:
         if result is None:
             return None
-        sender = str(result["from"]).lower()
-        if not _ADDRESS.fullmatch(sender):
-            raise ValueError("no sender")
+        sender = evm_address(result["from"])
         return _Receipt(sender, frozenset(log.message for log in messages_in(result["logs"], core)))
 
     return shape

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol, TypeVar
 
+from permalake.wormhole.enrich.foreign_values import quantity, unix_second
 from permalake.wormhole.enrich.jsonrpc import Call, Reply, RpcNode
 
 _BLOCKS_AT_ONCE = 2000
@@ -135,4 +136,6 @@ def _window(log_filter: dict[str, Any], start: int, end: int, shape: Callable[[A
 
 
 def _block(result: Any) -> tuple[int, int] | None:
-    return None if result is None else (int(result["number"], 16), int(result["timestamp"], 16))
+    if result is None:
+        return None
+    return quantity(result["number"]), unix_second(quantity(result["timestamp"]))

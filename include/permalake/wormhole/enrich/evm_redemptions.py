@@ -20,6 +20,7 @@ from permalake.wormhole.enrich.evm_blocks import (
     close_together,
     finalized_block,
 )
+from permalake.wormhole.enrich.foreign_values import evm_address, evm_transaction, quantity
 from permalake.wormhole.enrich.jsonrpc import Call, Reply, RpcNode
 from permalake.wormhole.reference import ChainInfo
 
@@ -31,6 +32,7 @@ _REACH = 7 * 86_400
 """Seconds after a transfer in which the log of its redemption is looked for."""
 _FIRST_BLOCKS = 2000
 _DECIMALS = 18
+_LARGEST_WORD = 2**256 - 1
 
 
 @dataclass(frozen=True)
@@ -162,7 +164,10 @@ class RedemptionSearch:
             return head  # that time has not come yet
 
     def _shape(self, logs: Any) -> list[tuple[Redeemed, str]]:
-        return list(_redeemed_in(logs, self._bridges["token"]))
+        return [
+            (message, evm_transaction(transaction))
+            for message, transaction in _redeemed_in(logs, self._bridges["token"])
+        ]
 
     def _described(self, logs: dict[Redeemed, str]) -> dict[Redeemed, RedemptionAnswer]:
         transactions = sorted(set(logs.values()))
@@ -183,7 +188,7 @@ class RedemptionSearch:
             return None
         redeemed = frozenset(message for message, _ in _redeemed_in(result["logs"], self._bridges["token"]))
         return _RedeemingReceipt(
-            str(result["from"]).lower(), _fee(result), int(result["blockNumber"], 16), redeemed
+            evm_address(result["from"]), _fee(result), quantity(result["blockNumber"]), redeemed
         )
 
 
@@ -221,8 +226,8 @@ def _fee(receipt: dict[str, Any]) -> str | None:
     """Return the fee of a transaction; ``l1Fee`` is what rollups of the OP stack take for Ethereum's part."""
     if receipt.get("effectiveGasPrice") is None:
         return None
-    used = int(receipt["gasUsed"], 16) * int(receipt["effectiveGasPrice"], 16)
-    return decimal_text(used + int(receipt.get("l1Fee") or "0x0", 16), _DECIMALS)
+    used, price = (quantity(receipt[name], _LARGEST_WORD) for name in ("gasUsed", "effectiveGasPrice"))
+    return decimal_text(used * price + quantity(receipt.get("l1Fee") or "0x0", _LARGEST_WORD), _DECIMALS)
 
 
 def _word(number: int) -> str:

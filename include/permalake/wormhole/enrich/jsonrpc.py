@@ -247,7 +247,7 @@ def _whole(document: dict[str, Any]) -> NoReturn:
     words = str(error.get("message", ""))
     if "batch" in words.lower() or error.get("code") in (-32600, -32601, -32602, -32700):
         raise _NoBatchesError
-    raise ValueError(f"JSON-RPC error {error.get('code')}"[:80])
+    raise ValueError(_code_text(error.get("code")))
 
 
 def _reply(call: Call, item: dict[str, Any] | None, errors: RpcErrors) -> Reply:
@@ -270,4 +270,5 @@ def _reply(call: Call, item: dict[str, Any] | None, errors: RpcErrors) -> Reply:
 
 
 def _code_text(code: Any) -> str:
-    return " ".join(f"JSON-RPC error {code}".split())[:80]
+    """Return an error as it is kept and noted: a code may be any JSON."""
+    return f"JSON-RPC error {code if isinstance(code, int) else 'without a number'}"[:80]

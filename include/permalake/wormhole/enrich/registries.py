@@ -20,6 +20,7 @@ import sha3
 
 from permalake.net.http import RequestRejectedError, Service, UnavailableError
 from permalake.wormhole.enrich import rpc_errors
+from permalake.wormhole.enrich.foreign_values import aptos_address, whole_text
 from permalake.wormhole.enrich.jsonrpc import Call, Reply, RpcNode
 from permalake.wormhole.enrich.questions import ChainAnswer, Question
 from permalake.wormhole.reference import ChainInfo
@@ -106,7 +107,12 @@ class Aptos:
 
     def _native_infos(self, bridge: str) -> str:
         place = f"/accounts/{bridge}/resource/{bridge}::state::State"
-        return self._service.get(place, lambda state: str(state["data"]["native_infos"]["handle"]))
+        return self._service.get(place, _table_of)
+
+
+def _table_of(state: Any) -> str:
+    """Return the address of the table of coin types, a part of the path by which it is asked."""
+    return aptos_address(state["data"]["native_infos"]["handle"])
 
 
 def _contract(chain: ChainInfo) -> str | None:
@@ -133,14 +139,11 @@ def _token_id(result: Any) -> str | None:
             return None
         raise ValueError(f"abci_query: code {response['code']}")
     identifier = json.loads(_first_field(base64.b64decode(response["value"], validate=True)))["token_id"]
-    name = (
+    return whole_text(
         identifier["Bank"]["denom"]
         if "Bank" in identifier
         else identifier["Contract"]["NativeCW20"]["contract_address"]
     )
-    if not isinstance(name, str):
-        raise ValueError("a name that is no text")
-    return name
 
 
 def _denomination(token: str, reply: Reply) -> ChainAnswer:

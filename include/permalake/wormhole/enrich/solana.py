@@ -183,13 +183,17 @@ def _first_signer(result: Any) -> str | None:
 
 def _oldest(result: Any) -> str | None:
     """Return the oldest sound signature, which made the account, of a list with the newest first."""
-    sound = [str(entry["signature"]) for entry in result if entry.get("err") is None]
-    return sound[-1] if sound else None
+    sound = [entry["signature"] for entry in result if entry.get("err") is None]
+    return _base58(sound[-1], _SIGNATURE) if sound else None
 
 
 def _address(text: Any) -> str:
-    if not isinstance(text, str) or len(codec.from_base58(text[:50]) or b"") != _ACCOUNT:
-        raise ValueError("no address")
+    return _base58(text, _ACCOUNT)
+
+
+def _base58(text: Any, size: int) -> str:
+    if not isinstance(text, str) or len(codec.from_base58(text[:90]) or b"") != size:
+        raise ValueError(f"no {size} bytes in base58")
     return text
 
 

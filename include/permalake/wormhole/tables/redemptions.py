@@ -75,7 +75,7 @@ WITH mine AS (
         CASE WHEN NOT is_told THEN '{IN_FLIGHT}' WHEN status IN ('{COMPLETED}', '{FAILED}') THEN status
             ELSE '{UNKNOWN}' END AS status,
         CASE WHEN {on_evm} THEN '0x' || lower(right({tx_id}, 64)) ELSE {tx_id} END AS target_tx_id,
-        TRY_CAST("time" AS TIMESTAMPTZ) AS redeemed_at, {_text("sender")} AS redeemer,
+        {_moment("time")} AS redeemed_at, {_text("sender")} AS redeemer,
         {_decimal("fee")} AS fee, {_only("receivers")} AS receiver_address, {_only("tokens")} AS token_address
     FROM {REPORTED} AS reported JOIN {SENT} AS sent ON reported.row_key = sent.row_key
     WHERE NOT is_told OR reported.chain = sent.target_chain
@@ -129,6 +129,13 @@ UNTOLD_TRANSFERS = (
 
 def _text(name: str) -> str:
     return f"nullif(trim({name}), '')"
+
+
+def _moment(name: str) -> str:
+    """Return a time as a timestamp; null where it is none, or beyond the years that tables hold."""
+    moment = f'TRY_CAST("{name}" AS TIMESTAMPTZ)'
+    first, last = (f"TIMESTAMPTZ '{day} 00:00:00+00'" for day in ("1970-01-01", "9999-12-31"))
+    return f"CASE WHEN {moment} BETWEEN {first} AND {last} THEN {moment} END"
 
 
 def _decimal(name: str) -> str:

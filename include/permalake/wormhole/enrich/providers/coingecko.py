@@ -34,7 +34,7 @@ _HOSTS = {"api.coingecko.com", "pro-api.coingecko.com"}
 _DAY = 86_400
 DAYS_AT_ONCE = 89
 """Days that one request covers hour by hour."""
-_NOT_IN_THE_PLAN = {10012}
+_NOT_IN_THE_PLAN = 10012
 """error_code of a range that lies further back than the plan reaches."""
 _FORBIDDEN = "coingecko: the plan has no quotes of that time (error 10012)"
 _THREADS = 4
@@ -147,7 +147,7 @@ class CoinGecko:
 
     def _rejected(self, rejected: RequestRejectedError) -> NoReturn:
         """Tell an unlisted coin and a forbidden past from a fault."""
-        if _error_code(rejected.body) in _NOT_IN_THE_PLAN:
+        if _error_code(rejected.body) == _NOT_IN_THE_PLAN:
             raise _ForbiddenError
         if rejected.status == 404 and rejected.body is not None:
             raise _UnlistedError

@@ -25,6 +25,7 @@ from urllib.parse import quote
 from permalake.intervals import Span
 from permalake.net.http import RequestRejectedError, Service, UnavailableError
 from permalake.net.refusals import Refusals
+from permalake.wormhole.enrich.foreign_values import unix_second
 from permalake.wormhole.enrich.price_providers import PriceProvider
 from permalake.wormhole.enrich.provider_context import ProviderContext
 from permalake.wormhole.enrich.quotes import Ask, Coin, PriceAnswer, Quote, share, usd
@@ -243,7 +244,7 @@ def _single(document: Any) -> Records:
 
 
 def _record(record: dict[str, Any]) -> tuple[int, Any, Any]:
-    return int(record["timestamp"]), record["price"], record.get("confidence")
+    return unix_second(record["timestamp"]), record["price"], record.get("confidence")
 
 
 def _first(document: Any) -> list[str]:
