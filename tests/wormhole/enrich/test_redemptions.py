@@ -198,6 +198,21 @@ def test_operations_tell_redemptions_and_a_later_one_stands_beside_the_first(spa
     assert (rows[1]["receiver_address"], rows[1]["token_address"]) == (None, "0x2")
 
 
+def test_of_two_operations_of_a_transfer_the_one_that_tells_more_counts(spark, tmp_path) -> None:
+    desk = Desk(spark.newSession(), tmp_path, [(n, "token", 2) for n in (1, 2, 3)])
+    done = {"chainId": 2, "status": "completed"}
+    whole = {**done, "transaction": {"txHash": TX}, "timestamp": "2024-03-18T12:09:30Z", "fee": "1"}
+    weaker = {**whole, "status": "failed", "from": "0xab"}
+    both = [(1, done), (1, whole), (2, whole), (2, {**whole, "fee": None}), (3, done), (3, weaker)]
+    assert desk.report(*(operation(number, **target) for number, target in both)) == 3
+    assert desk.states() == [
+        (1, "wormholescan", "completed", TX),
+        (2, "wormholescan", "completed", TX),
+        (3, "wormholescan", "completed", None),
+    ]
+    assert [row["fee"] for row in desk.kept()] == ["1", "1", None]
+
+
 def test_a_recorded_operation_is_kept_as_it_was_served(spark, tmp_path) -> None:
     session = spark.newSession()
     recorded = json.loads(RECORDED.read_text())

@@ -22,7 +22,7 @@ from permalake.wormhole.tables.chain_questions import among
 _PRECEDENCE = (COMPLETED, FAILED, UNKNOWN, IN_FLIGHT)
 """As the explorer itself ranks what it learns of a redemption: a final word replaces a weaker one."""
 _KEY = ("row_key", "date")
-_TOLD = "target_tx_id, redeemed_at, redeemer, fee, receiver_address, token_address"
+_TOLD = ("target_tx_id", "redeemed_at", "redeemer", "fee", "receiver_address", "token_address")
 SENT, KEPT, NEW, REPORTED, UNTOLD = (
     "sent_transfers",
     "kept_redemptions",
@@ -64,8 +64,9 @@ def reported_redemptions(evm_chains: Iterable[int], now: datetime) -> str:
     """Return the query of the news that operations tell ``now``, at most one per transfer.
 
     What is told of another chain than the transfer's target is left out. Of several operations of one
-    transfer the one with the strongest status counts.
+    transfer the one with the strongest status counts, of these the one that tells more.
     """
+    more_first = ", ".join([*(f"{name} IS NULL" for name in _TOLD), *_TOLD])
     tx_id = _text("tx_id")
     on_evm = f"{among('target_chain', evm_chains)} AND regexp_matches({tx_id}, '^(0[xX])?[0-9a-fA-F]{{64}}$')"
     ranks = " ".join(f"WHEN '{status}' THEN {rank}" for rank, status in enumerate(_PRECEDENCE))
@@ -81,7 +82,7 @@ WITH mine AS (
     WHERE NOT is_told OR reported.chain = sent.target_chain
 ), best AS (
     SELECT * FROM mine QUALIFY row_number() OVER (
-        PARTITION BY row_key, date, target_chain ORDER BY CASE status {ranks} END, {_TOLD}
+        PARTITION BY row_key, date, target_chain ORDER BY CASE status {ranks} END, {more_first}
     ) = 1
 ), told AS (
     SELECT *, '{EXPLORER}' AS source, TIMESTAMP '{now}' AS asked_at FROM best
