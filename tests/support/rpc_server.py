@@ -54,6 +54,7 @@ class EvmChain:
         self.core, self.bridge, self.nft_bridge = core, bridge, nft_bridge
         self.first, self.every = first, every
         self.most_blocks = 2000
+        self.too_many_blocks = {"code": -32000, "message": "exceed maximum block range"}
         self.last_block = 20_000_000
         self.transactions, self.wrapped, self.wrapped_nfts, self.tokens = {}, {}, {}, {}
         self.completed, self.redemptions = set(), {}
@@ -112,7 +113,7 @@ class EvmChain:
     def _logs(self, wanted):
         first, last = int(wanted["fromBlock"], 16), int(wanted["toBlock"], 16)
         if last - first >= self.most_blocks:
-            raise RefusalError({"code": -32000, "message": "exceed maximum block range"})
+            raise RefusalError(self.too_many_blocks)
         if wanted["topics"][0] == TRANSFER_REDEEMED:
             return [
                 log

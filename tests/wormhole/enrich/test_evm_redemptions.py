@@ -133,6 +133,31 @@ def test_the_answers_are_those_of_a_walk_over_all_logs(world, most_blocks) -> No
     assert searched < 2_000_000 // min(most_blocks, 2000)
 
 
+@pytest.mark.parametrize(
+    ("code", "words", "most_blocks"),
+    [
+        (-32614, "eth_getLogs is limited to a 10,000 range", 800),
+        (-32047, "Invalid eth_getLogs request. 'fromBlock'-'toBlock' range too large. Max range: 800", 800),
+        (-32602, "eth_getLogs is limited to 0 - 50 blocks range", 51),
+        (-32600, "You can make eth_getLogs requests with up to a 10 block range.", 10),
+        (-32614, "eth_getLogs is limited to a 5 range", 5),
+        (-32000, "query exceeds max results 20000, retry with the range 1-800", 800),
+        (-32005, "query returned more than 10000 results", 800),
+        (-32099, "no such luck", 800),
+    ],
+)
+def test_a_range_that_a_node_refuses_is_made_smaller_whatever_it_says(
+    world, code, words, most_blocks
+) -> None:
+    world.most_blocks, world.too_many_blocks = most_blocks, {"code": code, "message": words}
+    redeem(world, 1, 1005)
+    with RpcServer({2: world}) as server:
+        (told,) = ask(server, [sent(1, world.first + 12_000)], retry_policy=SHORT)
+        searched = sum("eth_getLogs" in call for call in server.answered[2])
+    assert told.transaction == tx(1)
+    assert searched < (60 if most_blocks > 100 else 700)
+
+
 def test_a_log_of_another_contract_or_a_lying_one_redeems_nothing(world, monkeypatch) -> None:
     at = world.first + 12 * 1000
     redeem(world, 1, 1005)

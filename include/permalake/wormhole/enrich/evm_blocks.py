@@ -7,9 +7,11 @@ from typing import Any, Protocol, TypeVar
 
 from permalake.wormhole.enrich.foreign_values import quantity, unix_second
 from permalake.wormhole.enrich.jsonrpc import Call, Reply, RpcNode
+from permalake.wormhole.enrich.rpc_errors import EVM_LOGS
 
 _BLOCKS_AT_ONCE = 2000
-_FEWEST_BLOCKS = 10
+_FEWEST_BLOCKS = 4
+"""Some nodes give the logs of five blocks at once, and no more."""
 _WINDOWS_AT_ONCE = 32
 _TOGETHER = 3600
 """Seconds between events that one search covers."""
@@ -48,7 +50,8 @@ class BlockSearch:
         """Yield what ``shape`` makes of the logs that pass the filter in the blocks ``first`` to ``last``.
 
         Raises:
-            SearchEndedError: The node has a fault, or gives no logs however few blocks are asked for.
+            SearchEndedError: The node has a fault, or gives no logs however few blocks are asked for: what it
+                says of too many is as good as unknown.
         """
         at = first
         while at <= last:
@@ -58,9 +61,9 @@ class BlockSearch:
             ]
             replies = self._node.ask([_window(log_filter, *window, shape) for window in windows])
             if no := next((reply for reply in replies if reply.fault or reply.no), None):
-                if no.fault or self._span <= _FEWEST_BLOCKS:
+                if (no.fault and not no.stays) or self._span <= _FEWEST_BLOCKS:
                     raise SearchEndedError(no)
-                self._span //= 2  # more than the node gives at once
+                self._span = max(self._span // 2, _FEWEST_BLOCKS)  # maybe more than the node gives at once
                 continue
             self._at_once = _WINDOWS_AT_ONCE
             at = windows[-1][1] + 1
@@ -132,7 +135,8 @@ def close_together(items: Iterable[T]) -> Iterator[list[T]]:
 
 
 def _window(log_filter: dict[str, Any], start: int, end: int, shape: Callable[[Any], list[Any]]) -> Call:
-    return Call("eth_getLogs", ({**log_filter, "fromBlock": hex(start), "toBlock": hex(end)},), shape)
+    blocks = {"fromBlock": hex(start), "toBlock": hex(end)}
+    return Call("eth_getLogs", ({**log_filter, **blocks},), shape, EVM_LOGS)
 
 
 def _block(result: Any) -> tuple[int, int] | None:

@@ -60,15 +60,18 @@ EVM = RpcErrors(
         r"write protection|execution error",
         re.IGNORECASE,
     ),
-    refused_words=re.compile(
-        r"block range|more than \d+ (results|logs)|too many (results|logs)|finalized|(unknown|invalid) block",
-        re.IGNORECASE,
-    ),
+    refused_words=re.compile(r"finalized|(unknown|invalid) block", re.IGNORECASE),
     limit_words=re.compile(
         r"rate.?limit|too many requests|requests? (per|/) ?second|request limit|capacity|quota", re.IGNORECASE
     ),
     probe="eth_chainId",
 )
+
+_TOO_MUCH = (
+    r"\branges?\b|more than \d+|too many (results|logs|blocks)|max(imum)? (results|blocks)|size exceed"
+)
+EVM_LOGS = replace(EVM, refused_words=re.compile(f"{EVM.refused_words.pattern}|{_TOO_MUCH}", re.IGNORECASE))
+"""Calls for logs: a node bounds their blocks or results, each in words of its own."""
 
 _NO_STATE = (
     r"missing trie node|header not found|block[^.]* not found|prun|archive|historical|"
