@@ -518,6 +518,49 @@ class TestNode:
             assert not rpc.is_down
             assert len(server.requests[2]) <= most
 
+    @pytest.mark.parametrize("batches", [0, 1, 1000])
+    def test_a_method_that_always_fails_is_left_alone_and_others_are_not(
+        self, world, monkeypatch, batches
+    ) -> None:
+        """Whether the node takes batches, takes none, or none is known to be taken."""
+        failing = [Call("eth_call", ({}, hex(number)), str) for number in range(500)]
+        with (
+            RpcServer(world, largest_batch=batches or 1000) as server,
+            node(server, 2, retry_policy=SHORT) as rpc,
+        ):
+            plain, lost = server.respond, []
+
+            def respond(handler, body, fault):
+                if b"eth_call" not in body:
+                    return plain(handler, body, fault)
+                lost.append(body)
+                return 500, b"{}"
+
+            monkeypatch.setattr(server, "respond", respond)
+            if batches:
+                assert all(reply.value for reply in rpc.ask(self.CALLS))
+            replies = rpc.ask(failing) + rpc.ask(failing)
+            assert all(reply.fault for reply in replies)
+            assert not any(reply.stays for reply in replies[500:])
+            assert "eth_call fails call after call" in replies[-1].fault
+            assert not rpc.is_down
+            assert all(reply.value for reply in rpc.ask(self.CALLS))
+            assert len(lost) < 100
+
+    def test_calls_that_always_fail_side_by_side_cost_no_other_its_answer(self, world, monkeypatch) -> None:
+        failing = [json.dumps(tx(number)).encode() for number in range(15)]
+        with RpcServer(world) as server, node(server, 2, retry_policy=SHORT) as rpc:
+            plain = server.respond
+            monkeypatch.setattr(
+                server,
+                "respond",
+                lambda handler, body, fault: (
+                    (500, b"{}") if any(one in body for one in failing) else plain(handler, body, fault)
+                ),
+            )
+            replies = rpc.ask(self.CALLS)
+        assert [number for number, reply in enumerate(replies) if reply.fault] == list(range(15))
+
     @pytest.mark.parametrize(
         "words",
         [

@@ -2,11 +2,14 @@
 
 A call in a batch counts like a request of its own, as providers count: a batch holds at most as many calls as
 the rate allows in a second. A node that takes no batches, or only smaller ones, gets one call per request.
-A fault that belongs to one call counts against that call only.
+A fault that belongs to one call counts against that call only. A method of which call after call fails is
+left alone, though the node answers others.
 """
 
 from __future__ import annotations
 
+import random
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -24,6 +27,8 @@ _ROUNDS = 12
 _BATCHES_TRIED = 2
 _ATTEMPTS_TO_BATCH = 3
 """Until a node has taken a batch, it is unknown whether it ever will."""
+_LOST_CALLS = 10
+"""Calls of a method that fail one by one, without an answer to another in between, until it is left alone."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +88,7 @@ class RpcNode:
         self._size = min(_LARGEST_BATCH, service.most_calls)
         self._rejected_batches = 0
         self._has_taken_batches = False
+        self._lost = Counter[str]()
         self._ids = count(1)
         self._pool = ThreadPoolExecutor(concurrency)
 
@@ -94,8 +100,13 @@ class RpcNode:
     def ask(self, calls: Sequence[Call]) -> list[Reply]:
         """Return a reply to every call, in order; calls with a fault are sent again, a few times."""
         replies: list[Reply] = [Reply(fault=f"{self._service.name}: left alone")] * len(calls)
-        left = list(range(len(calls)))
+        # Calls that always fail may stand side by side; among others they do not look like a lost method.
+        left = random.Random(len(calls)).sample(range(len(calls)), len(calls))  # noqa: S311
         for _ in range(_ROUNDS):
+            if lost := self._lost_method([calls[number] for number in left]):
+                for number in left:
+                    replies[number] = Reply(fault=lost)
+                break
             parts = [left[at : at + self._size] for at in range(0, len(left), self._size)]
             if self._size > 1 and not self._has_taken_batches:
                 parts = parts[:1]  # the others wait for what becomes of it
@@ -130,9 +141,22 @@ class RpcNode:
 
     # -- Inside --------------------------------------------------------------------------------------
 
+    def _lost_method(self, calls: Sequence[Call]) -> str | None:
+        """Return why calls are not sent: a method of theirs always fails."""
+        for method in {call.method for call in calls}:
+            if self._lost[method] >= _LOST_CALLS:
+                return f"{self._service.name}: {method} fails call after call and is left alone"
+        return None
+
     def _batch(self, calls: Sequence[Call]) -> list[Reply]:
+        if lost := self._lost_method(calls):
+            return [Reply(fault=lost)] * len(calls)
         try:
-            return self._sent(calls, len(calls) > 1)
+            replies = self._sent(calls, len(calls) > 1)
+            for call, reply in zip(calls, replies, strict=True):
+                if reply.fault is None:
+                    self._lost[call.method] = 0
+            return replies
         except _NoBatchesError:
             self._rejected_batches += 1
             if self._rejected_batches >= _BATCHES_TRIED:
@@ -143,6 +167,7 @@ class RpcNode:
                 return [Reply(fault=str(fault)) for _ in calls]
             faults = fault.__cause__ if isinstance(fault.__cause__, _FaultsError) else None
             if len(calls) == 1:
+                self._lost[calls[0].method] += 1
                 passing = faults.passing if faults else fault.is_busy
                 return [Reply(fault=str(fault), alone=True, passing=passing)]
             return (
