@@ -85,6 +85,23 @@ def test_a_day_whose_predecessors_are_not_published_names_the_first_to_build(spa
     assert len(source.days(date(2021, 5, 10), date(2021, 5, 12))) == 3
 
 
+@pytest.mark.parametrize(
+    ("ends", "extent"), [([250_002], "up to milestone 250002 of 250003 only"), ([], "without milestones")]
+)
+def test_a_day_whose_predecessor_is_published_in_part_asks_for_that_again(spark, ends, extent) -> None:
+    """Not an InvalidInputError: once the other day is built, the same input is good."""
+    eve = date(2021, 5, 11)
+    cache = spark.createDataFrame([(eve, end) for end in ends], "date date, end_ms int")
+    source = Chronicle(spark, LOGS, PublishedLedger(lambda: {eve}, {"date_cache": cache}.__getitem__))
+    with pytest.raises(PermalakeError) as caught:
+        source.days(date(2021, 5, 12), date(2021, 5, 12))
+    assert type(caught.value) is PermalakeError
+    assert str(caught.value) == (
+        f"2021-05-12 spends what earlier days created, and 2021-05-11 is published {extent}: "
+        "build 2021-05-11 again first"
+    )
+
+
 def test_real_messages_have_their_ids(spark, tmp_path) -> None:
     rows = [json.loads(line) for line in (DATA / "iota" / "chronicle_archive_messages.jsonl").open()]
     raws = [json.loads(line) for line in (DATA / "iota" / "chrysalis_messages.jsonl").open()]

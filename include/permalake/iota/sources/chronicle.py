@@ -70,7 +70,7 @@ class Chronicle:
         """Return the dates of ``start``..``end`` that have milestones, in order.
 
         Raises:
-            PermalakeError: if an earlier date has to be built first.
+            PermalakeError: if an earlier date has to be built first, or again.
         """
         days = self._days(start, end)
         readable = [day for day in days if day.has_milestones]
@@ -101,13 +101,14 @@ class Chronicle:
         return days_of(times.index, times.time, start, end, times.damage)
 
     def _check_built_before(self, day: MilestoneDay) -> None:
-        """Check that the day before, as the files have it, is published: inputs come from there."""
+        """Check that the day before is published as the files have it: inputs come from there."""
         published = self._published.dates()
         near = [span for span in self._spans.values() if span.first < day.first]
         last = max(near, key=lambda span: min(span.last, day.first - 1))
         eve = date.fromordinal(day.date.toordinal() - 1)
         before = self._days(last.first_date, eve)
         if before and before[-1].date in published:
+            self._check_whole(before[-1], day)
             return
         unbuilt = [
             unbuilt_day.date
@@ -118,6 +119,17 @@ class Chronicle:
             f"{day.date} spends what earlier days created, and {unbuilt[0]} is not published: "
             f"build {unbuilt[0]} first"
         )
+
+    def _check_whole(self, eve: MilestoneDay, day: MilestoneDay) -> None:
+        """Check that the day before is published up to the last milestone that the files have of it."""
+        cache = self._published.table("date_cache").where(F.col("date") == F.lit(eve.date))
+        end = max((row["end_ms"] for row in cache.select("end_ms").collect()), default=-1)
+        if end < eve.last:
+            extent = f"up to milestone {end} of {eve.last} only" if end >= 0 else "without milestones"
+            raise PermalakeError(
+                f"{day.date} spends what earlier days created, and {eve.date} is published {extent}: "
+                f"build {eve.date} again first"
+            )
 
     def _consumed(self, rows: DataFrame, begin: int, start: date) -> DataFrame:
         """Return records of the outputs that included transactions from milestone ``begin`` on consume."""
