@@ -77,7 +77,9 @@ def build(spark, path, start, end, landing, protocol="stardust", **network):
     source, days, told = proven(spark, path, start, end, made.writer, protocol, **network)
     made.written.collect(told)
     written = made.written
-    for batch in resolved(*map(written.dataset, (PENDING, TOUCHED_OUTPUTS)), protocol, sink=made.writer):
+    ends = {day.date: day.last for day in days}
+    rows = map(written.dataset, (PENDING, TOUCHED_OUTPUTS))
+    for batch in resolved(*rows, protocol, ends=ends, sink=made.writer):
         written.add(batch.to_pylist())
     problems = written.frame(spark, PROBLEMS).cache()
     built = Built(written=written, refused=refused_days(problems, days))

@@ -43,7 +43,7 @@ def build_from(spark, source, network, span, landing, published=None):
     if has_no_reasons(network):
         tables = partial(_before, published, days[0].date, landing)
         before = EarlierOutputs.of(tables, network.protocol)
-    resolve_conflicts(spark, made.written, network, made.writer, before)
+    resolve_conflicts(spark, made.written, network, made.writer, days, earlier=before)
     problems = made.written.frame(spark, PROBLEMS)
     refused = refused_days(problems, days)
     source.distrust(refused, days)

@@ -5,6 +5,7 @@ from datetime import date
 from functools import partial
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pytest
 
@@ -17,7 +18,7 @@ from permalake.iota.cone.known_outputs import resolved
 from permalake.iota.cone.ledger_history import EarlierOutputs
 from permalake.iota.cone.prove import AsRows, decoded
 from permalake.iota.cone.rules import ConeRules
-from permalake.iota.cone.touched_outputs import touched_outputs
+from permalake.iota.cone.touched_outputs import TOUCHED, touched_outputs
 from permalake.iota.contracts import IOTA_TABLES
 from permalake.iota.sources.archive_rest import ArchiveRest
 from permalake.iota.tables.decoded_columns import DecodedRange
@@ -54,9 +55,10 @@ class Landed:
         self.touched = ds.dataset(touched_outputs(blocks.included, blocks.receipts))
         self.rows = self.cone.unionByName(spark.createDataFrame(self.resolved(), DECODED)).cache()
 
-    def resolved(self, earlier=None, pending=None):
-        given = pending or self.pending
-        batches = resolved(given, self.touched, self.protocol, earlier=earlier, sink=AsRows())
+    def resolved(self, earlier=None, pending=None, touched=None):
+        rows = pending or self.pending, touched or self.touched
+        ends = {day.date: day.last for day in self.days}
+        batches = resolved(*rows, self.protocol, ends=ends, earlier=earlier, sink=AsRows())
         return pa.Table.from_batches(batches, ARROW)
 
     def told(self, column):
@@ -89,8 +91,8 @@ def test_reasons_are_recomputed_as_far_as_the_archive_tells(bare) -> None:
     ours = bare.told("conflict_reason")
     assert ours.keys() == reasons.keys()
     assert all(reason in (0, reasons[name]) for name, reason in ours.items())
-    # Whose inputs are older than the archive, and nothing in it consumes them.
-    unknown = {"stardust": {3: 5, 4: 1, 9: 1, 11: 1}, "chrysalis": {3: 9, 4: 1, 6: 2}}[bare.protocol]
+    # Whose inputs are older than the archive, and nothing consumes them by the end of the day.
+    unknown = {"stardust": {3: 5, 4: 1, 9: 1, 10: 1, 11: 1}, "chrysalis": {3: 9, 4: 1, 6: 2}}[bare.protocol]
     assert Counter(reasons[name] for name, reason in ours.items() if reason != reasons[name]) == unknown
     assert of_kind(bare.cone, Row.PENDING).count() == sum(1 for reason in reasons.values() if reason)
 
@@ -101,6 +103,36 @@ def test_reasons_are_the_same_when_several_tasks_find_them(bare) -> None:
     assert all(part.num_rows for part in parts)
     apart = [row for part in parts for row in part.to_pylist()]
     assert sorted(map(repr, apart)) == sorted(map(repr, bare.resolved().to_pylist()))
+
+
+@pytest.mark.parametrize("moved", [None, "created", "consumed"])
+def test_a_day_alone_has_the_reasons_that_it_has_in_a_range(bare, moved) -> None:
+    """Also when nothing but a later day tells of what its transactions would consume."""
+    first, *_, last = bare.days
+    pending = bare.pending.to_table(filter=pc.field("date") == first.date)
+    touched = bare.touched.to_table()
+    if moved:
+        ids = {
+            row["raw"][spent["start"] + 1 :][:34] for row in pending.to_pylist() for spent in row["inputs"]
+        }
+        others, of_inputs = [], []
+        for row in touched.to_pylist():
+            (of_inputs if row["output_id"] in ids else others).append(row)
+        assert of_inputs
+        later = {"is_spent": moved == "consumed", "milestone_index": last.first}
+        touched = pa.Table.from_pylist([*others, *(row | later for row in of_inputs)], TOUCHED)
+    until = touched.filter(pc.less_equal(touched["milestone_index"], first.last))
+    alone = reasons_on(first, bare.resolved(pending=ds.dataset(pending), touched=ds.dataset(until)))
+    assert reasons_on(first, bare.resolved(touched=ds.dataset(touched))) == alone
+    assert any(alone.values()) == (moved is None)
+
+
+def reasons_on(day, rows):
+    return {
+        row["message_id"]: row["conflict_reason"]
+        for row in rows.to_pylist()
+        if row["kind"] == Row.BLOCK and row["date"] == day.date
+    }
 
 
 def older(protocol):
@@ -144,7 +176,7 @@ def test_a_reason_that_differs_is_reported_and_breaks_nothing(spark, tmp_path) -
     """The source's own stays, since the node decided on more than the archive tells."""
     archive = copy_archive(SYNTHETIC / "stardust" / "archive", tmp_path / "archive")
     blocks = lines(archive / FILE["stardust"])
-    wrong = next(one for one in blocks if one["metadata"].get("conflictReason") == 10)
+    wrong = next(one for one in blocks if one["metadata"].get("conflictReason") == 2)
     wrong["metadata"]["conflictReason"] = 4
     rewrite(archive / FILE["stardust"], blocks)
     landed = Landed(spark, "stardust", archive, tmp_path / "landed")
@@ -154,6 +186,6 @@ def test_a_reason_that_differs_is_reported_and_breaks_nothing(spark, tmp_path) -
     (found,) = quarantine(landed.rows, "archive_rest")
     assert disagreements(landed.rows) == {found["date"]: 1}
     assert found["reason"] == "conflict_disagreement"
-    said = "conflicts: 4 (inputs and outputs differ in amount) by its source, 10"
+    said = "conflicts: 4 (inputs and outputs differ in amount) by its source, 2"
     assert f"message {name} {said}" in found["detail"]
     assert found["origin"].startswith("blocks.jsonl milestone ")

@@ -61,13 +61,16 @@ def test_rows_of(built, name) -> None:
     assert differences(ours, theirs) == ([], [])
 
 
-@pytest.mark.parametrize("sent_whole", [0, chronicle.BROADCAST_ROWS])
+@pytest.mark.parametrize(
+    ("number", "sent_whole"), [(10, chronicle.BROADCAST_ROWS), (11, chronicle.BROADCAST_ROWS), (12, 0)]
+)
 def test_a_day_alone_takes_its_inputs_from_what_is_published(
-    spark, built, tmp_path, monkeypatch, sent_whole
+    spark, built, tmp_path, monkeypatch, number, sent_whole
 ) -> None:
     monkeypatch.setattr(chronicle, "BROADCAST_ROWS", sent_whole)
-    day = date(2021, 5, 12)
-    source = Chronicle(spark, LOGS, PublishedLedger(lambda: {date(2021, 5, 11)}, built.tables.__getitem__))
+    day = date(2021, 5, number)
+    before = {date(2021, 5, n) for n in range(10, number)}
+    source = Chronicle(spark, LOGS, PublishedLedger(lambda: before, built.tables.__getitem__))
     alone = build_from(
         spark, source, network(), (day.isoformat(),) * 2, tmp_path / "decoded", built.tables.__getitem__
     )
@@ -76,6 +79,16 @@ def test_a_day_alone_takes_its_inputs_from_what_is_published(
         ours = [row for row in built.rows(name) if row["date"] == day.isoformat()]
         assert ours
         assert differences(alone.rows(name), ours) == ([], []), name
+
+
+def test_a_mirror_keeps_the_reasons_of_its_publisher(spark, tmp_path) -> None:
+    """Of a reason that the publisher could not tell nothing else is said, and that is marked."""
+    mirror = settings("chronicle", source="permalake", url="https://example.org", publisher_keys=("key",))
+    source = open_source(spark, "chronicle", network(), unpublished(spark))
+    copied = build_from(spark, source, mirror, SPAN[:1] * 2, tmp_path / "decoded")
+    assert copied.refused == {}
+    assert {row["conflict_reason"] for row in copied.rows("messages")} == {0}
+    assert {row["reason"] for row in copied.quarantine} == {"conflict_disagreement"}
 
 
 def test_a_day_whose_predecessors_are_not_published_names_the_first_to_build(spark) -> None:

@@ -5,14 +5,17 @@ included ones alone, and all can be judged at once. An input was spent before (c
 when an included transaction of the range says so by its place in white-flag order; what a rule needs besides,
 the consumed outputs themselves, :mod:`~permalake.iota.cone.known_outputs` brings.
 
-Where that is not enough, because an input is older than the range and nothing tells of it, the reason is
-unknown: the source's own stays, else 0. The dust allowance (Chrysalis, code 6) needs an address's whole past;
-it is told by exclusion, as the one rule left that can keep a transaction out which passes all others.
+Where that is not enough, because an input is older than the range and nothing tells of it up to the end of
+the transaction's own day, the reason is unknown: the source's own stays, else 0. What a later day tells does
+not count, so that a day alone has the reasons that it has in a range. The dust allowance (Chrysalis, code 6)
+needs an address's whole past; it is told by exclusion, as the one rule left that can keep a transaction out
+which passes all others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from datetime import date
 
 import numpy as np
 import pyarrow as pa
@@ -31,13 +34,24 @@ _DISAGREEMENT: ConeReason = "conflict_disagreement"
 
 KEY = ("milestone_index", "white_flag_index")
 ID = 34
+_NEVER = np.iinfo(np.int64).max
 
 
-def decided(batch: pa.RecordBatch, protocol: Protocol, *, signatures: bool) -> Iterator[pa.RecordBatch]:
-    """Blocks of a batch of pending rows (with ``known``), and the problems."""
-    code = recomputed(batch, protocol, signatures=signatures)
+def decided(
+    batch: pa.RecordBatch,
+    protocol: Protocol,
+    ends: Mapping[date, int],
+    *,
+    signatures: bool,
+    is_copy: bool = False,
+) -> Iterator[pa.RecordBatch]:
+    """Blocks of a batch of pending rows (with ``known``), and the problems.
+
+    The arguments are those of :func:`~permalake.iota.cone.known_outputs.resolved`.
+    """
+    code = recomputed(batch, protocol, ends, signatures=signatures)
     claimed = batch["conflict_reason"].to_numpy()
-    reason = np.where(claimed > 0, claimed, np.maximum(code, 0))
+    reason = claimed if is_copy else np.where(claimed > 0, claimed, np.maximum(code, 0))
     columns = {
         "kind": pa.array(np.full(batch.num_rows, int(Row.BLOCK), np.int8)),
         "conflict_reason": pa.array(reason.astype(np.int32)),
@@ -74,17 +88,20 @@ def _disagreements(batch: pa.RecordBatch, claimed: I64, code: I64) -> pa.RecordB
     return pa.RecordBatch.from_arrays(arrays, schema=ARROW)
 
 
-def recomputed(batch: pa.RecordBatch, protocol: Protocol, *, signatures: bool) -> I64:
+def recomputed(
+    batch: pa.RecordBatch, protocol: Protocol, ends: Mapping[date, int], *, signatures: bool
+) -> I64:
     """Return the :class:`Conflict` of every pending row.
 
-    NONE when no rule is broken, UNKNOWN when that cannot be told.
+    NONE when no rule is broken, UNKNOWN when that cannot be told. ``ends`` are the last milestones of days.
     """
     blocks = decode_blocks(batch["raw"], protocol)
     transactions = blocks.transactions
     spent_outputs = batch["known"].flatten()
     outputs = decode_outputs(spent_outputs.field("data"), protocol)
     place = np.stack([batch[name].to_numpy().astype(np.int64) for name in KEY], axis=1)
-    code = _by_history(blocks, spent_outputs, outputs, place)
+    end = np.array([ends[day] for day in batch["date"].to_pylist()], np.int64)
+    code = _by_history(blocks, spent_outputs, outputs, place, end)
     fine = np.flatnonzero(code == Conflict.NONE)
     spending = Spending(
         protocol=protocol,
@@ -105,24 +122,24 @@ def recomputed(batch: pa.RecordBatch, protocol: Protocol, *, signatures: bool) -
     return code
 
 
-def _by_history(blocks: Blocks, spent_outputs: pa.StructArray, outputs: Outputs, place: I64) -> I64:
+def _by_history(blocks: Blocks, spent_outputs: pa.StructArray, outputs: Outputs, place: I64, end: I64) -> I64:
     """Return what the first input that is spent or not there says.
 
-    NONE where all are there, with their bytes.
+    NONE where all are there, with their bytes. What lies after milestone ``end`` of a row tells nothing.
     """
     inputs = blocks.transactions.inputs
     here = rank(place[:, 0], place[:, 1])[inputs.transaction]
     milestone = place[:, 0][inputs.transaction]
     created, spent = (_place(spent_outputs.field(name)) for name in ("created", "spent"))
-    never = np.iinfo(np.int64).max
-    created, is_created = np.where(created < 0, never, created), created >= 0
-    is_spent = (spent >= 0) & (spent < here)
+    is_spent = spent < here
+    is_later = milestone_of(np.minimum(created, spent)) > end[inputs.transaction]
     has_bytes = np.asarray(pc.is_valid(spent_outputs.field("data"))) & (outputs.error == 0)
     code = np.where(has_bytes, int(Conflict.NONE), int(Conflict.UNKNOWN))
-    code[is_created & (created > here)] = Conflict.NOT_FOUND
+    code[(created > here) & (created < _NEVER)] = Conflict.NOT_FOUND
     code[is_spent] = np.where(
         milestone_of(spent) == milestone, Conflict.SPENT_IN_MILESTONE, Conflict.SPENT_BEFORE
     )[is_spent]
+    code[is_later] = Conflict.UNKNOWN
     wrong = np.flatnonzero(code)[::-1]  # backwards, so that the first one counts
     result = np.zeros(len(place), np.int64)
     result[inputs.transaction[wrong]] = code[wrong]
@@ -130,8 +147,8 @@ def _by_history(blocks: Blocks, spent_outputs: pa.StructArray, outputs: Outputs,
 
 
 def _place(ranks: pa.Int64Array) -> I64:
-    """Return the ranks, -1 where there is none."""
-    filled: I64 = pc.fill_null(ranks, -1).to_numpy()
+    """Return the ranks, the greatest number where there is none."""
+    filled: I64 = pc.fill_null(ranks, _NEVER).to_numpy()
     return filled
 
 

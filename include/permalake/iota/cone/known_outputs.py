@@ -1,13 +1,14 @@
 """The history of the outputs that conflicting transactions would consume, and the reasons that follow.
 
-The range's created and consumed outputs tell of them, and the published days before where a source gives no
+What the range created and consumed tells of them, and the published days before where a source gives no
 reasons. A task holds the few rows that meet its transactions' inputs; the rest it reads past.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date
 from typing import Self
 
 import numpy as np
@@ -33,7 +34,9 @@ def resolved(
     touched: ds.Dataset,
     protocol: Protocol,
     *,
+    ends: Mapping[date, int],
     signatures: bool = True,
+    is_copy: bool = False,
     earlier: EarlierOutputs | None = None,
     sink: Sink,
 ) -> Iterator[pa.RecordBatch]:
@@ -45,7 +48,9 @@ def resolved(
         pending: Decoded rows of kind PENDING, in order. They are read twice and never held at once.
         touched: The range's outputs (:data:`~permalake.iota.cone.touched_outputs.TOUCHED`).
         protocol: Protocol of the network.
+        ends: The last milestone of each day of the range: what lies after it tells nothing of the day.
         signatures: Whether signatures are verified.
+        is_copy: Whether the source is a publisher: its days keep its reasons, unknown ones too.
         earlier: The outputs of the days before the range.
         sink: Takes the rows.
     """
@@ -59,7 +64,8 @@ def resolved(
         for batch in pending.to_batches(batch_size=_ROWS):
             if batch.num_rows:
                 both = batch.append_column("known", input_outputs.inputs(batch))
-                yield pa.Table.from_batches(decided(both, protocol, signatures=signatures), ARROW)
+                batches = decided(both, protocol, ends, signatures=signatures, is_copy=is_copy)
+                yield pa.Table.from_batches(batches, ARROW)
 
     yield from sink(groups())
 

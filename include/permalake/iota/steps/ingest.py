@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date, timedelta
+from datetime import timedelta
 from functools import partial
 
 from pyspark.sql import SparkSession
 
 from permalake.config.networks import NetworkSettings
-from permalake.contracts.steps import StepResult
+from permalake.contracts.steps import MIRRORED, StepResult
 from permalake.errors import InvalidInputError, PermalakeError
 from permalake.iota.cone.known_outputs import resolved
 from permalake.iota.cone.ledger_history import EarlierOutputs
@@ -93,7 +93,7 @@ def staged(
     written = Written(LANDED)
     if days:
         written.collect(decoded_days(source, days, network, table, sink=writer))
-    resolve(context, written, writer, days[0].date if days else arguments.start)
+    resolve(context, written, writer, days)
     written.keep(attempt.landing)
     quarantined = quarantine(attempt, rejected(source.name), written, lambda: spark)
     rows = few_rows(
@@ -122,16 +122,19 @@ def staged(
     return StepResult()
 
 
-def resolve(context: StepContext, written: Written, writer: TableWriter, first: date) -> None:
+def resolve(
+    context: StepContext, written: Written, writer: TableWriter, days: Sequence[MilestoneDay]
+) -> None:
     """Find the reasons of the days' conflicts; their messages join what is ``written``.
 
-    Where the source gives none, the published days before ``first`` help, so that a day alone has the
+    Where the source gives none, the published days before the first one help, so that a day alone has the
     reasons that it has in a range.
     """
+    first = days[0].date if days else context.arguments.start
     network, reader = context.work.settings.network(context.arguments.network), context.work.reader
     before = partial(reader.dataset, context.arguments.network, last=first - timedelta(days=1))
     earlier = EarlierOutputs.of(before, network.protocol) if has_no_reasons(network) else None
-    resolve_conflicts(context.spark, written, network, writer, earlier)
+    resolve_conflicts(context.spark, written, network, writer, days, earlier=earlier)
 
 
 def resolve_conflicts(
@@ -139,14 +142,18 @@ def resolve_conflicts(
     written: Written,
     network: NetworkSettings,
     writer: TableWriter,
+    days: Sequence[MilestoneDay],
+    *,
     earlier: EarlierOutputs | None = None,
 ) -> None:
-    """Find the reasons of the conflicts among what is ``written``, from its outputs and ``earlier`` ones."""
+    """Find the reasons of the conflicts in what is ``written``, from its outputs and ``earlier`` ones."""
     work = partial(
         resolved,
         touched=written.dataset(TOUCHED_OUTPUTS),
         protocol=network.protocol,
+        ends={day.date: day.last for day in days},
         signatures=network.transaction_signatures,
+        is_copy=network.source == MIRRORED,
         earlier=earlier,
         sink=writer,
     )

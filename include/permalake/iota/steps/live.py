@@ -179,7 +179,7 @@ class IotaHead:
         written.collect(decoded_days(self._source, days, network, table, sink=writer))
         arguments = StepArguments(work.network, days[0].date, days[-1].date, self._run_id)
         context = StepContext(work, arguments, work.domain.steps[0], given=self._spark)
-        resolve(context, written, writer, days[0].date)
+        resolve(context, written, writer, days)
         return written
 
     def _landed_rows(self, written: Written, days: Sequence[MilestoneDay]) -> dict[str, list[Row]]:
