@@ -60,7 +60,7 @@ def amount_in_data(start: int) -> Rule:
     """Return the rule that ``amount`` is the u64 at byte ``start`` (from 1) of ``data``."""
     return rule(
         "amount_in_data",
-        f"amount = {little_endian('data', start, 8)}",
+        f"amount IS NOT DISTINCT FROM {little_endian('data', start, 8)}",
         f"amount is the integer at byte {start} of data.",
     )
 

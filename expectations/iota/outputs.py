@@ -12,7 +12,7 @@ def _padded(amount: str) -> str:
 _STARDUST = {"basic": "03", "alias": "04", "foundry": "05", "nft": "06"}
 _NATIVE_TOKENS = rule(
     "native_tokens_in_data",
-    f"native_token_count = {little_endian('data', 10, 1)}",
+    f"native_token_count IS NOT DISTINCT FROM {little_endian('data', 10, 1)}",
     "native_token_count is the number at byte 10 of data.",
 )
 

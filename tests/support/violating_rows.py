@@ -122,7 +122,10 @@ BROKEN = {
     },
     "foundry_outputs": {**_STARDUST_OUTPUT, **_METADATA, "scheme_adds_up": {"melted_tokens": "6"}},
     "nft_outputs": _STARDUST_OUTPUT | _METADATA | _conditions("dust_return_address"),
-    "legacy_outputs": {**_OUTPUT, "kind_in_data": {"data": output_data(1, size=42)}},
+    "legacy_outputs": {
+        "amount_in_data": {"data": output_data(0, size=34)},
+        "kind_in_data": {"data": output_data(1, size=42)},
+    },
     "treasury_outputs": _OUTPUT,
     "receipts": {"output_of_position": {"idx": 1}},
     "protocol_parameters": {"announced_before": {"milestone_index": 1}},

@@ -110,6 +110,18 @@ def test_a_day_without_damage_keeps_every_law() -> None:
     assert found(small_network(), domain_of("shimmer").laws()) == []
 
 
+def test_a_whole_history_does_not_go_on_over_missing_milestones() -> None:
+    """A ledger that is known from outside has no first milestone (since_milestone)."""
+    rows = small_network()
+    for total in rows["ledger_totals"]:
+        total["since_milestone"] = None
+    laws = [law for law in domain_of("shimmer").laws() if law.name == "history_is_whole"]
+    assert found(rows, laws) == []
+    find(rows, "date_cache", date=DAYS[1])["start_ms"] += 1
+    [broken] = found(rows, laws)
+    assert (broken["date"], broken["found"]) == (DAYS[1].isoformat(), "whole")
+
+
 @pytest.mark.parametrize(("protocol", "is_published"), [("chrysalis", True), ("stardust", False)])
 def test_time_may_step_back_on_chrysalis(tmp_path, protocol, is_published) -> None:
     """Chrysalis milestones may step back in time: a warning. On Stardust the day stays unpublished."""

@@ -64,7 +64,7 @@ def _after_the_day_before(table: str, key: str, measures: Sequence[str]) -> str:
 # Days that continue although the day before does not end where they start.
 _BROKEN_CHAPTERS = """
 SELECT lagged.date AS date, 'history' AS place, 'cut at ' || days.start_ms AS expected,
-    'counted from ' || lagged.since_milestone AS found
+    coalesce('counted from ' || lagged.since_milestone, 'whole') AS found
 FROM (
     SELECT date, since_milestone, lag(milestone_index) OVER (ORDER BY date) AS ended
     FROM (
@@ -72,7 +72,7 @@ FROM (
         SELECT date, milestone_index, since_milestone FROM previous_ledger_totals
     )
 ) AS lagged JOIN date_cache AS days ON lagged.date = days.date
-WHERE lagged.since_milestone <> days.start_ms AND ended IS NOT NULL AND ended + 1 <> days.start_ms
+WHERE lagged.since_milestone IS DISTINCT FROM days.start_ms AND ended + 1 <> days.start_ms
 """
 _AT_CHECKPOINTS = """
 SELECT balances.date AS date, balances.balance AS balance
