@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 
 from permalake.iota.cone.source_records import utc_date
+from permalake.iota.cone.verdict import refused_days
 from permalake.iota.sources.milestone_times import days_of
 
 MIDNIGHT = 86_400 * 18_000
@@ -19,13 +20,15 @@ def test_a_time_over_midnight_takes_no_other_milestone_along() -> None:
     time[20] = MIDNIGHT + 86_400
     (day,) = days_of(index, time, TODAY, TODAY)
     assert (day.first, day.last, day.gaps) == (1, 40, ((21, 21),))
+    line = f"milestone 21: milestone_time: its time {time[20]} is of {TODAY + timedelta(days=1)}"
+    assert refused_days([], [day]) == {TODAY: f"{line}, between milestones of {TODAY}"}
 
 
 def test_a_milestone_that_is_absent_is_a_gap_all_the_same() -> None:
     index = np.delete(np.arange(1, 41), 25)
     time = MIDNIGHT + 10 * (index - 20)
     (day,) = days_of(index, time, TODAY, TODAY)
-    assert day.gaps == ((26, 26),)
+    assert (day.gaps, day.fault) == (((26, 26),), None)
 
 
 def test_a_milestone_of_the_future_fits_only_among_others_of_the_future() -> None:

@@ -96,7 +96,23 @@ def days_of(index: I64, time: I64, start: date, end: date, damage: Iterable[str]
     broken = next(iter(damage), None)
     if broken:
         days = [replace(day, fault=day.fault or f"milestone {day.last}: malformed: {broken}") for day in days]
-    return days
+    return [replace(day, fault=day.fault or _misdated(day, index, time)) for day in days]
+
+
+def _misdated(day: MilestoneDay, index: I64, time: I64) -> str | None:
+    """Return that a milestone amid those of a day has a time of another day; None if those are absent.
+
+    ``index`` rises; ``time`` has the time of each.
+    """
+    for first, last in day.gaps:
+        at = int(np.searchsorted(index, first))
+        if at < len(index) and index[at] <= last:
+            own_date = utc_date(int(time[at]))
+            return (
+                f"milestone {index[at]}: milestone_time: its time {time[at]} is of {own_date}, "
+                f"between milestones of {day.date}"
+            )
+    return None
 
 
 def _gaps(indexes: I64) -> tuple[tuple[int, int], ...]:
