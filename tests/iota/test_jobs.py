@@ -189,6 +189,23 @@ def test_one_broken_day_of_a_range_stays_back(spark, tmp_path, monkeypatch) -> N
         network.run("iota_ingest", run_id="another")
 
 
+def test_days_that_were_built_before_their_archive_went_on_become_stale(spark, tmp_path, monkeypatch) -> None:
+    archive = copy_archive(SYNTHETIC / "stardust" / "archive", tmp_path / "archive")
+    whole = lines(archive / "milestones.jsonl")
+    rewrite(archive / "milestones.jsonl", [row for row in whole if row["index"] < 250_000])
+    network = Network(spark, tmp_path, archive, monkeypatch)
+    last = date(2022, 9, 30)
+    network.run("iota_ingest", "2022-09-28", "2022-09-30")
+    network.lake.builds.publish(pass_audit(network.attempt()))
+    status = network.lake.reader.status("shimmer")
+    note = "the source ends with milestone 249999; the day may go on"
+    assert [day.date for day in status if note in day.notes] == [DAY, date(2022, 9, 29), last]
+    assert [day.date for day in status if day.rows] == [DAY]
+    rewrite(archive / "milestones.jsonl", whole)
+    network.run("iota_ingest", "2022-10-01", run_id="next")
+    assert network.lake.reader.stale("shimmer") == [(DAY, last)]
+
+
 def test_a_day_without_milestones_has_no_rows(spark, tmp_path, monkeypatch) -> None:
     network = Network(spark, tmp_path, SYNTHETIC / "stardust" / "archive", monkeypatch)
     network.run("iota_ingest", "2022-09-29")

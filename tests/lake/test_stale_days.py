@@ -55,6 +55,39 @@ def test_what_is_marked_while_a_day_is_being_built_stays_true_of_that_build(sett
         assert not connection.execute(outdated.select()).all(), "the log of marks does not grow"
 
 
+def test_days_that_were_published_without_rows_become_stale_too(settings, lake) -> None:
+    attempt = lake.begin(NETWORK, DAY1, DAY3, "range")
+    stage_day(settings, attempt, DAY1, 1, 5)
+    attempt.record.refuse(DAY3, "broken")
+    done = lake.builds.publish(pass_audit(attempt))
+    assert done.days == (DAY1,)
+    lake.builds.mark_stale(NETWORK, [DAY2, DAY3, DAY3 + timedelta(1)], "late")
+    assert reasons(lake) == {DAY1: None, DAY2: "late", DAY3: None}
+    second = lake.reader.status(NETWORK)[1]
+    assert (second.published, second.rows, second.run_id) == (done.published_at, {}, "range")
+    assert not lake.builds.is_unchanged(NETWORK, DAY2, DAY2, "")
+    build(settings, lake, DAY2, 2, 5, "again")
+    assert lake.reader.stale(NETWORK) == []
+
+
+def test_what_is_marked_while_a_day_is_published_without_rows_is_kept(settings, lake) -> None:
+    attempt = lake.begin(NETWORK, DAY1, DAY1, "slow")
+    put(settings, attempt, "date_cache", [])
+    lake.builds.mark_stale(NETWORK, [DAY1], "late")
+    assert lake.reader.stale(NETWORK) == []
+    lake.builds.publish(pass_audit(attempt))
+    assert lake.reader.stale(NETWORK) == [(DAY1, DAY1)]
+
+
+def test_a_day_without_rows_is_published_with_its_notes(settings, lake) -> None:
+    attempt = lake.begin(NETWORK, DAY1, DAY2, "run")
+    stage_day(settings, attempt, DAY1, 1, 5)
+    attempt.record.note("the source ends before", DAY2)
+    assert lake.builds.publish(pass_audit(attempt)).days == (DAY1, DAY2)
+    second = lake.reader.status(NETWORK)[1]
+    assert (second.date, second.rows, second.notes) == (DAY2, {}, ["the source ends before"])
+
+
 def test_an_attempt_outdates_other_days_only_when_the_day_that_causes_it_is_published(
     settings, three_days
 ) -> None:

@@ -69,7 +69,11 @@ def test_a_square_says_how_many_rows_or_what_is_wrong(facts, expected) -> None:
 
 
 def test_freshness_counts_from_the_end_of_the_latest_published_day_that_is_over() -> None:
-    days = [day(28), day(29, published=None, error="refused"), day(30)]
+    filled = {"rows": {"messages": 1}}
+    days = [day(28, **filled), day(29, published=None, error="refused"), day(30, **filled)]
     (fresh,) = freshness(days, datetime(2022, 9, 29, 6, tzinfo=UTC))
     assert (fresh.latest, fresh.seconds) == (date(2022, 9, 28), 6 * 3600)
     assert freshness(days, datetime(2022, 9, 28, 6, tzinfo=UTC)) == []
+    days[1] = day(29)
+    (fresh,) = freshness(days, datetime(2022, 9, 30, 6, tzinfo=UTC))
+    assert fresh.latest == date(2022, 9, 28), "a day that was published without rows makes nothing fresh"

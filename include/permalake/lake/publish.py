@@ -26,7 +26,7 @@ from permalake.lake.state import days, publications
 class Publication:
     """The result of a publish. ``id`` is None when no day passed, and then nothing moved.
 
-    ``days``: published days that hold rows or held rows before; ``rows``: their rows per table;
+    ``days``: published days that hold rows, held rows before or have notes; ``rows``: their rows per table;
     ``withheld``: days that stay as they were, with the reason; ``replayed``: others had published
     meanwhile, or a day was withheld; ``repeated``: it had been published before.
     """
@@ -123,10 +123,14 @@ class _Publish:
         return without_days(self._settings, self._database, row.network, private, gone)
 
     def _published_days(self, connection: Connection) -> list[date]:
-        """Return the days that pass and have rows, or of which the lake has said something before."""
+        """Return the days that pass and have rows, or of which the lake has something to say.
+
+        It may have said it before, or this attempt notes it: that the source ends before the day.
+        """
         row = self._row
         recorded_days = record.known_days(connection, row.network, row.start, row.end)
-        return sorted((self._days_with_rows() | recorded_days) - set(self._withheld))
+        _, noted = record.notes(connection, row.attempt_id)
+        return sorted((self._days_with_rows() | recorded_days | noted.keys()) - set(self._withheld))
 
     def move(self, moves: Moves, head: HeadEdit) -> Publication:
         """All pointers by compare and set, the record and the days' states, in one transaction."""

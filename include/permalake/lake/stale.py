@@ -7,13 +7,17 @@ too: it began on the old state.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection
 from datetime import date
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
+from permalake.intervals import dates
+from permalake.lake import record
+from permalake.lake.leases import DAYS
 from permalake.lake.record import AttemptRow
-from permalake.lake.state import attempts, clock, days, outdated
+from permalake.lake.state import attempts, clock, days, outdated, publications
 
 _LONGEST = 500
 _MORE = "; and more"
@@ -100,6 +104,7 @@ def _apply(
     *,
     besides: Collection[date] = (),
 ) -> None:
+    _record_empty_days(connection, network, start, end)
     here = (
         days.c.network == network,
         days.c.date.not_in(list(besides)),
@@ -114,3 +119,34 @@ def _apply(
     ):
         connection.execute(update(days).where(*here, *new, length_rule).values(stale_reason=text + added))
     connection.execute(update(days).where(*here, text.is_(None)).values(stale_reason=line))
+
+
+def _record_empty_days(connection: Connection, network: str, start: date, end: date) -> None:
+    """Give the days of start..end a record that were published without rows, and so may have none."""
+    recorded_days = record.known_days(connection, network, start, end)
+    newest_first = connection.execute(
+        select(publications)
+        .where(
+            publications.c.network == network,
+            publications.c.kind == DAYS,
+            publications.c.start <= end,
+            publications.c.end >= start,
+        )
+        .order_by(publications.c.id.desc())
+    ).all()
+    for row in newest_first:
+        withheld = json.loads(row.withheld or "{}")
+        for day in dates(max(start, row.start), min(end, row.end)):
+            if day in recorded_days or day.isoformat() in withheld:
+                continue
+            recorded_days.add(day)
+            record.set_day(
+                connection,
+                network,
+                day,
+                run_id=row.run_id,
+                attempt_id=row.attempt_id,
+                published_at=row.published_at,
+                publication_id=row.id,
+                rows="{}",
+            )

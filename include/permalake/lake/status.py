@@ -159,6 +159,13 @@ def times_published(database: Database, network: str, day: date) -> int:
         return connection.execute(query).scalar_one()
 
 
+def has_published(database: Database, network: str) -> bool:
+    """Return whether days of a network were ever published, with rows or without."""
+    here = (publications.c.network == network) & (publications.c.kind == "days")
+    with database.read() as connection:
+        return connection.execute(select(publications.c.id).where(here).limit(1)).first() is not None
+
+
 def networks_with_days(database: Database) -> set[str]:
     """Return the networks of which a run has looked at some day."""
     with database.read() as connection:

@@ -157,7 +157,7 @@ def _month(
 
 @dataclass(frozen=True)
 class Freshness:
-    """The latest published day of a network that is over, and the seconds since then."""
+    """The latest day of a network that is over and has published rows, and the seconds since then."""
 
     network: str
     latest: date
@@ -169,9 +169,9 @@ class Freshness:
 
 
 def freshness(days: Iterable[DayStatus], now: datetime | None = None) -> list[Freshness]:
-    """Return the freshness of every network that has a published day before ``now``.
+    """Return the freshness of every network that has a published day with rows before ``now``.
 
-    Days to come, such as synthetic ones, say nothing of how fresh a network is.
+    Days to come, such as synthetic ones, and days without rows say nothing of how fresh a network is.
     """
     moment = now or datetime.now(UTC)
     by_network: dict[str, list[DayStatus]] = {}
@@ -179,7 +179,8 @@ def freshness(days: Iterable[DayStatus], now: datetime | None = None) -> list[Fr
         by_network.setdefault(day.network, []).append(day)
     values = []
     for network, days_of_network in sorted(by_network.items()):
-        over = [day.date for day in days_of_network if day.published and day.date < moment.date()]
+        filled = [day.date for day in days_of_network if day.published and day.rows]
+        over = [day for day in filled if day < moment.date()]
         if over:
             end = datetime.combine(max(over) + timedelta(1), datetime.min.time(), UTC)
             age = (moment - end).total_seconds()

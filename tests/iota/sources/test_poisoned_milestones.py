@@ -3,7 +3,7 @@
 import gzip
 import json
 import shutil
-from datetime import date
+from datetime import date, timedelta
 
 import pytest
 
@@ -111,10 +111,13 @@ def test_a_source_that_ends_inside_a_day_says_so_and_the_day_is_stale_when_it_go
     whole = gzip.decompress(file.read_bytes()).splitlines(keepends=True)
     short = [line for line in whole if json.loads(line)["index"] < LAST_OF_DAY]
     file.write_bytes(gzip.compress(b"".join(short)))
-    day = DAYS["stardust"][0]
+    day, later = DAYS["stardust"]
+    earlier = day - timedelta(days=1)
     source = ArchiveRest(spark, root)
-    notes = dict(day_notes(source, source.days(day, day)))
+    notes = dict(day_notes(source, source.days(day, day), day, day))
     assert notes == {day: f"the source ends with milestone {LAST_OF_DAY - 1}; the day may go on"}
+    assert dict(day_notes(source, [], later, later)) == {later: notes[day]}
+    assert dict(day_notes(source, [], earlier, earlier)) == {}
     before = {day: ["coordinator keys are unchecked", notes[day]]}
     archive = NetworkSettings(protocol="stardust", bech32_hrp="smr", path=root)
     assert continued_files(archive, before) == {}
@@ -125,5 +128,5 @@ def test_a_source_that_ends_inside_a_day_says_so_and_the_day_is_stale_when_it_go
     stale = {day: f"the source goes on after milestone {LAST_OF_DAY - 1}"}
     assert continued_files(archive, before) == stale
     source = ArchiveRest(spark, root)
-    assert dict(day_notes(source, source.days(day, day))) == {}
+    assert dict(day_notes(source, source.days(day, day), day, day)) == {}
     assert continued_files(archive, before) == stale

@@ -79,6 +79,14 @@ def test_a_file_with_vaas_of_days_that_are_built_makes_them_stale(world) -> None
     assert world.published() == [(FIRST, 1), (FIRST, 5), (SECOND, 2), (THIRD, 3)]
 
 
+def test_a_file_with_vaas_of_a_day_that_was_published_without_any_makes_it_stale(world) -> None:
+    assert world.build(FIRST, FIRST) == []
+    world.add("a.jsonl", vaa(1, FIRST))
+    assert world.build(SECOND, SECOND) == [FIRST]
+    assert world.build(FIRST, FIRST) == []
+    assert world.published() == [(FIRST, 1)]
+
+
 def test_a_conflict_across_days_takes_both_back(world) -> None:
     world.add("a.jsonl", vaa(1, FIRST), vaa(2, THIRD))
     world.build(FIRST, THIRD)

@@ -84,6 +84,11 @@ class ArchiveRest:
         """Index of the last milestone that the source holds; 0 when it holds none."""
         return max((folder.span.last for folder in self._folders if folder.span), default=0)
 
+    @property
+    def last_date(self) -> date:
+        """Date of the latest milestone that the source holds; the first of all dates when it holds none."""
+        return max((folder.span.last_date for folder in self._folders if folder.span), default=date.min)
+
     def days(self, start: date, end: date) -> list[MilestoneDay]:
         """Return the dates of ``start`` to ``end`` that have milestones, in order."""
         files = [

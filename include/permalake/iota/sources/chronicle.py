@@ -66,6 +66,11 @@ class Chronicle:
         """Index of the last milestone that the files hold; 0 when they hold none."""
         return max((span.last for span in self._spans.values()), default=0)
 
+    @property
+    def last_date(self) -> date:
+        """Date of the latest milestone that the files hold; the first of all dates when they hold none."""
+        return max((span.last_date for span in self._spans.values()), default=date.min)
+
     def days(self, start: date, end: date) -> list[MilestoneDay]:
         """Return the dates of ``start``..``end`` that have milestones, in order.
 

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from permalake.config.networks import NetworkSettings
 from permalake.errors import ConfigError
+from permalake.intervals import dates
 from permalake.iota.cone.ledger_history import Tables, treasuries_before
 from permalake.iota.cone.packs import AS_RECORDS, Packing
 from permalake.iota.cone.prove import AsRows, Sink, decoded
@@ -81,16 +82,22 @@ def open_source(
     return Chronicle(spark, network.path, published, network.look_back)
 
 
-def day_notes(source: IotaSource, days: Sequence[MilestoneDay]) -> Iterator[tuple[date, str]]:
-    """Yield what there is to note of days.
+def day_notes(
+    source: IotaSource, days: Sequence[MilestoneDay], start: date, end: date
+) -> Iterator[tuple[date, str]]:
+    """Yield what there is to note of ``start``..``end``, of which ``days`` have milestones.
 
-    That is whose a copied day is, and that the source ends inside a day, of which more may come later.
+    That is whose a copied day is, and that files end inside a day or before it: more of it may come later.
     """
     if isinstance(source, PublishedDays):
         yield from source.notes
         return
     last = source.last_milestone
-    yield from ((day.date, END_NOTE.format(last)) for day in days if day.has_milestones and day.last == last)
+    note = END_NOTE.format(last)
+    yield from ((day.date, note) for day in days if day.has_milestones and day.last == last)
+    if isinstance(source, ArchiveRest | Chronicle):  # a node refuses days that it has not reached
+        ended = source.last_date
+        yield from ((day, note) for day in dates(start, end) if day > ended)
 
 
 def decoded_days(

@@ -49,6 +49,11 @@ class Span:
         """The date of its earliest milestone."""
         return utc_date(self.earliest)
 
+    @property
+    def last_date(self) -> date:
+        """The date of its latest milestone."""
+        return utc_date(self.latest)
+
     def overlaps(self, start: date, end: date) -> bool:
         """Return whether a milestone of the dates ``start`` to ``end`` may lie in it."""
         return utc_date(self.earliest) <= end and utc_date(self.latest) >= start

@@ -82,7 +82,7 @@ def staged(
     network = context.work.settings.network(arguments.network)
     if not network.coordinator_public_keys:
         attempt.record.note("coordinator keys are unchecked")
-    for day, text in day_notes(source, days):
+    for day, text in day_notes(source, days, arguments.start, arguments.end):
         attempt.record.note(text, day)
     table = partial(context.work.reader.table, spark, arguments.network)
     contracts = [IOTA_TABLES[name] for name in BASE_TABLES]
@@ -169,7 +169,8 @@ def published(context: StepContext) -> PublishedLedger:
     """Return what a source may ask of earlier days."""
     reader, network = context.work.reader, context.arguments.network
     return PublishedLedger(
-        dates=lambda: {day.date for day in reader.status(network) if day.published},
+        # One that was published without rows may have milestones by now.
+        dates=lambda: {day.date for day in reader.status(network) if day.published and day.rows},
         table=partial(reader.table, context.spark, network),
     )
 

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 
 from permalake.config.networks import WormholeSettings
 from permalake.lake.day_record import DayRecord
+from permalake.lake.status import has_published
 from permalake.pipeline.line_files import refuse_damaged
 from permalake.pipeline.workspace import Workspace
 from permalake.transparency.landed import LandedDays
@@ -132,7 +133,7 @@ class WormholeInput:
         files = wormhole_source.new_files(self._settings, self._section)
         paths = [Path(file) for file in files]
         refuse_damaged(paths, "wormhole.path")
-        if paths and any(day.published for day in self._work.reader.status(NETWORK)):
+        if paths and has_published(self._work.database, NETWORK):
             documents = vaa_files.read_files(self._spark, paths)
             table: Callable[[str], DataFrame] = partial(self._work.reader.table, self._spark, NETWORK)
             self._mark_late("files", late_days(documents, table))
