@@ -17,7 +17,7 @@ from permalake.iota.cone.decoded import ARROW, Row
 from permalake.iota.cone.prove import decode, whole_milestones
 from permalake.iota.cone.rules import ConeRules
 from permalake.iota.cone.source_records import RECORD, Record
-from permalake.iota.sources.archive_index import times_of
+from permalake.iota.sources.archive_index import FileSpan, times_of, with_damage
 from permalake.iota.sources.archive_lines import archive_rows, milestone_time
 from permalake.iota.sources.milestone_times import days_of, span_of
 from permalake.pipeline.line_files import line_ranges, read_lines
@@ -53,9 +53,11 @@ def days(root, start=date(2000, 1, 1), end=date(2100, 1, 1)):
     parts = [part for kind, file in files(root) if kind is Record.MILESTONE for part in line_ranges([file])]
     times = [times_of(part, milestone_time) for part in parts]
     index, time = (np.concatenate([getattr(one, name) for one in times]) for name in ("index", "time"))
-    damage = [text for one in times for text in one.damage]
+    spans = [FileSpan(span_of(one.index, one.time), next(iter(one.damage), None)) for one in times]
     span = span_of(index, time)
-    return days_of(index, time, start, end, damage), span.first if span else 0
+    if span is None:
+        return [], 0
+    return with_damage(days_of(index, time, start, end), start, span.last_date, spans), span.first
 
 
 def prove(rows: Iterable[dict], protocol, found_days, first, **rules):

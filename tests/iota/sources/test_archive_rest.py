@@ -145,6 +145,25 @@ def test_a_milestones_file_that_breaks_off_keeps_its_days_unpublished(spark, tmp
         ArchiveRest(spark, tmp_path / "in")
 
 
+def test_days_that_a_damaged_file_may_hold_are_not_taken_for_empty(spark, tmp_path) -> None:
+    root = tmp_path / "in"
+    for number in (0, 1, 2, 5):
+        day_folder(root, number)
+    first, second, lost = (root / f"day{number}" / "milestones.jsonl" for number in range(3))
+    noise = random.Random(1).randbytes(50_000)
+    packed = gzip.compress(first.read_bytes() + second.read_bytes() + noise + b"\n" + lost.read_bytes())
+    for file in (first, second, lost):
+        file.unlink()
+    first.with_suffix(".jsonl.gz").write_bytes(packed[:-20_000])
+    source = ArchiveRest(spark, root)
+    days = source.days(FIRST_DAY, date(2023, 1, 9))
+    found = {day.date.day: (day.has_milestones, bool(day.fault)) for day in days}
+    emptied = dict.fromkeys((3, 4, 5), (False, True))
+    assert found == {1: (True, True), 2: (True, True), **emptied, 6: (True, False)}
+    (alone,) = source.days(date(2023, 1, 3), date(2023, 1, 3))
+    assert alone.fault.startswith("milestone 41: malformed: milestones.jsonl.gz: the gzip file is damaged")
+
+
 def test_a_path_without_an_archive_is_an_error_that_names_the_key(spark, tmp_path) -> None:
     with pytest.raises(PermalakeError, match=r"set networks\.NAME\.path"):
         ArchiveRest(spark, tmp_path)

@@ -6,8 +6,9 @@ import json
 import os
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import date
 from functools import reduce
 from hashlib import blake2b
 from pathlib import Path
@@ -18,6 +19,8 @@ import pyarrow as pa
 from pyspark.sql import Row, SparkSession
 
 from permalake import paths
+from permalake.intervals import dates
+from permalake.iota.cone.source_records import MilestoneDay
 from permalake.iota.sources.milestone_times import I64, Span, span_of
 from permalake.pipeline.line_files import LONGEST_LINE, Damage, LineRange, line_ranges, read_lines
 from permalake.pipeline.line_tasks import range_frame, ranges_in
@@ -26,10 +29,8 @@ from permalake.pipeline.line_tasks import range_frame, ranges_in
 ReadTime = Callable[[bytes], tuple[int, int] | None]
 
 _SPANS = "path binary, first long, last long, earliest long, latest long, damage string"
-_TIMES = "milestone_index long, timestamp long, damage string"
-_TIMES_ARROW = pa.schema(
-    [("milestone_index", pa.int64()), ("timestamp", pa.int64()), ("damage", pa.string())]
-)
+_TIMES = "milestone_index long, timestamp long"
+_TIMES_ARROW = pa.schema([("milestone_index", pa.int64()), ("timestamp", pa.int64())])
 _SPANS_ARROW = pa.schema(
     [
         ("path", pa.binary()),
@@ -49,7 +50,7 @@ class RememberedFile(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class FileTimes:
-    """Milestone indexes and times (unix s) of some files, and why any of them breaks off."""
+    """Milestone indexes and times (unix s) of a part of a file, and why not all of it can be read."""
 
     index: I64
     time: I64
@@ -66,14 +67,36 @@ class FileSpan:
 
 def file_times(
     spark: SparkSession, files: Sequence[Path], read: ReadTime, longest: int = LONGEST_LINE
-) -> FileTimes:
-    """Return the times of all milestones of some files."""
+) -> tuple[I64, I64]:
+    """Return indexes and times (unix s) of all milestones of some files."""
     if not files:
-        return FileTimes(np.zeros(0, np.int64), np.zeros(0, np.int64), ())
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
     rows = range_frame(spark, line_ranges(files, longest)).mapInArrow(_times_task(read), _TIMES).toArrow()
-    damage = tuple(text for text in rows.column("damage").to_pylist() if text)
-    whole = rows.filter(rows.column("milestone_index").is_valid())
-    return FileTimes(whole.column("milestone_index").to_numpy(), whole.column("timestamp").to_numpy(), damage)
+    return rows.column("milestone_index").to_numpy(), rows.column("timestamp").to_numpy()
+
+
+def with_damage(
+    days: Iterable[MilestoneDay], start: date, end: date, files: Collection[FileSpan]
+) -> list[MilestoneDay]:
+    """Return the days of ``start`` to ``end``: those of which a damaged file may hold more have a fault.
+
+    No day that such a file reaches is known to be whole, and none without milestones, from there to the day
+    with which another file goes on, is known to have none.
+    """
+    by_date = {day.date: day for day in days}
+    spans = [file.span for file in files if file.span]
+    for file in files:
+        span = file.span
+        if span is None or file.damage is None:
+            continue
+        until = min((other.first_date for other in spans if other.first > span.last), default=end)
+        for day in dates(max(start, span.first_date), min(end, max(until, span.last_date))):
+            there = by_date.get(day, MilestoneDay(day, 0, -1))
+            if day <= span.last_date or not there.has_milestones:
+                milestone = there.last if there.has_milestones else span.last + 1
+                fault = there.fault or f"milestone {milestone}: malformed: {file.damage}"
+                by_date[day] = replace(there, fault=fault)
+    return [by_date[day] for day in sorted(by_date)]
 
 
 def file_spans(
@@ -149,12 +172,7 @@ def _times_task(read: ReadTime) -> Callable[[Iterable[pa.RecordBatch]], Iterator
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for part, _ in ranges_in(batches):
             times = times_of(part, read)
-            yield pa.RecordBatch.from_arrays(
-                [times.index, times.time, pa.nulls(len(times.index), pa.string())], schema=_TIMES_ARROW
-            )
-            if times.damage:
-                rows = [{"damage": text} for text in times.damage]
-                yield pa.RecordBatch.from_pylist(rows, _TIMES_ARROW)
+            yield pa.RecordBatch.from_arrays([times.index, times.time], schema=_TIMES_ARROW)
 
     return run
 

@@ -23,7 +23,7 @@ from permalake.errors import PermalakeError
 from permalake.iota.cone.packs import AS_RECORDS, Packing
 from permalake.iota.cone.source_records import LOOK_BACK, RECORD, MilestoneDay, Record
 from permalake.iota.sources.archive_columns import UnusualLinesError, archive_columns
-from permalake.iota.sources.archive_index import file_spans, file_times
+from permalake.iota.sources.archive_index import file_spans, file_times, with_damage
 from permalake.iota.sources.archive_lines import archive_rows, milestone_time
 from permalake.iota.sources.milestone_times import Span, days_of
 from permalake.iota.sources.source_ends import ARCHIVE_FILE
@@ -69,6 +69,7 @@ class ArchiveRest:
         for file, file_span in by_file.items():
             if file_span.damage and file_span.span is None:
                 raise PermalakeError(f"{file}: {file_span.damage}; put a whole copy there, or take it away")
+        self._file_spans = by_file.values()
         for folder in self._folders:
             spans = [by_file[file].span for file in folder.files.get("milestones", ())]
             measured = [span for span in spans if span]
@@ -97,8 +98,8 @@ class ArchiveRest:
             if folder.span and folder.span.overlaps(start, end)
             for file in folder.files["milestones"]
         ]
-        times = file_times(self._spark, files, milestone_time)
-        return days_of(times.index, times.time, start, end, times.damage)
+        index, time = file_times(self._spark, files, milestone_time)
+        return with_damage(days_of(index, time, start, end), start, end, self._file_spans)
 
     def records(self, days: Sequence[MilestoneDay], packing: Packing = AS_RECORDS) -> DataFrame:
         """Return the records of the days' milestones, and of those before them that their cones may reach."""

@@ -21,7 +21,7 @@ from permalake.errors import PermalakeError
 from permalake.iota.cone.ledger_history import created_before
 from permalake.iota.cone.packs import AS_RECORDS, Packing, in_packs
 from permalake.iota.cone.source_records import LOOK_BACK, RECORD, MilestoneDay, Record
-from permalake.iota.sources.archive_index import file_spans, file_times
+from permalake.iota.sources.archive_index import file_spans, file_times, with_damage
 from permalake.iota.sources.chronicle_records import PACKED, milestone_time, packed
 from permalake.iota.sources.milestone_times import Span, days_of
 from permalake.iota.sources.source_ends import CHRONICLE_FILE, LONGEST_LOG_LINE
@@ -54,6 +54,7 @@ class Chronicle:
         for file, file_span in spans.items():
             if file_span.damage and file_span.span is None:
                 raise PermalakeError(f"{file}: {file_span.damage}; put a whole copy there, or take it away")
+        self._file_spans = spans.values()
         self._spans = {file: file_span.span for file, file_span in spans.items() if file_span.span}
 
     @property
@@ -102,8 +103,8 @@ class Chronicle:
 
     def _days(self, start: date, end: date) -> list[MilestoneDay]:
         files = [file for file, span in self._spans.items() if span.overlaps(start, end)]
-        times = file_times(self._spark, files, milestone_time, LONGEST_LOG_LINE)
-        return days_of(times.index, times.time, start, end, times.damage)
+        index, time = file_times(self._spark, files, milestone_time, LONGEST_LOG_LINE)
+        return with_damage(days_of(index, time, start, end), start, end, self._file_spans)
 
     def _check_built_before(self, day: MilestoneDay) -> None:
         """Check that the day before is published as the files have it: inputs come from there."""

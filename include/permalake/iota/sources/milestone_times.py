@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time as clock
 from bisect import bisect_right
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import date
 
@@ -68,7 +67,7 @@ def span_of(index: I64, time: I64) -> Span | None:
     return Span(int(index[0]), int(index[-1]), int(time.min()), int(time.max()))
 
 
-def days_of(index: I64, time: I64, start: date, end: date, damage: Iterable[str] = ()) -> list[MilestoneDay]:
+def days_of(index: I64, time: I64, start: date, end: date) -> list[MilestoneDay]:
     """Return the days of ``start`` to ``end`` that have milestones, in order.
 
     Args:
@@ -76,7 +75,6 @@ def days_of(index: I64, time: I64, start: date, end: date, damage: Iterable[str]
         time: Their times (unix s).
         start: First date.
         end: Last date, inclusive.
-        damage: Why files could not be read to their end. No day of them is known to be whole.
     """
     index, time, fits = _sorted(index, time)
     faults: dict[date, str] = {}
@@ -98,9 +96,6 @@ def days_of(index: I64, time: I64, start: date, end: date, damage: Iterable[str]
         if start <= day <= end:
             days.append(MilestoneDay(day, 0, -1, fault=faults[day]))
     days.sort(key=lambda day: day.date)
-    broken = next(iter(damage), None)
-    if broken:
-        days = [replace(day, fault=day.fault or f"milestone {day.last}: malformed: {broken}") for day in days]
     return [replace(day, fault=day.fault or _misdated(day, index, time)) for day in days]
 
 
