@@ -78,7 +78,7 @@ REASONS: dict[str, Reason] = {
         ),
         Reason(
             "milestone_gap",
-            "The source lacks milestones of the day, or the one before it.",
+            "The source lacks milestones of the day, the one before it, or some between it and the next day.",
             "Complete the source from the milestone that the line names. A day also needs the last "
             "`look_back` "
             "milestones of the day before it.",

@@ -94,6 +94,21 @@ def test_days_and_gaps_follow_the_payloads_time(spark, tmp_path) -> None:
     assert source.days(date(2024, 1, 1), date(2024, 1, 1)) == []
 
 
+@pytest.mark.parametrize("left", ["", "no json\n"])
+def test_a_day_without_its_last_milestone_has_a_gap_where_the_next_day_shows_it(
+    spark, tmp_path, left
+) -> None:
+    root = tmp_path / "in"
+    day_folder(root, 0)
+    file = root / "day0" / "milestones.jsonl"
+    file.write_text("".join(file.read_text().splitlines(keepends=True)[:-1]) + left)
+    (alone,) = ArchiveRest(spark, root).days(FIRST_DAY, FIRST_DAY)
+    assert (alone.last, alone.gaps) == (19, ())
+    day_folder(root, 1)
+    (day,) = ArchiveRest(spark, root).days(FIRST_DAY, FIRST_DAY)
+    assert (day.date, day.last, day.gaps) == (FIRST_DAY, 19, ((20, 20),))
+
+
 def test_lines_without_the_right_shape_are_kept_as_they_are(spark, tmp_path) -> None:
     day_folder(tmp_path / "in", 0)
     odd = [

@@ -31,6 +31,18 @@ def test_a_milestone_that_is_absent_is_a_gap_all_the_same() -> None:
     assert (day.gaps, day.fault) == (((26, 26),), None)
 
 
+def test_milestones_that_are_absent_between_two_days_are_a_gap_of_both() -> None:
+    index = np.delete(np.arange(1, 41), [18, 19, 20])
+    time = MIDNIGHT + 86_400 + 10 * (index - 20)
+    tomorrow = TODAY + timedelta(days=1)
+    today, after = days_of(index, time, TODAY, tomorrow)
+    assert (today.last, after.first) == (18, 22)
+    assert today.gaps == after.gaps == ((19, 21),)
+    assert days_of(index, time, TODAY, TODAY) == [today]
+    time[index > 20] += 86_400
+    assert [day.gaps for day in days_of(index, time, TODAY, tomorrow + timedelta(days=1))] == [(), ()]
+
+
 def test_a_milestone_of_the_future_fits_only_among_others_of_the_future() -> None:
     later = datetime.now(UTC).date() + timedelta(days=400)
     index = np.arange(1, 41)

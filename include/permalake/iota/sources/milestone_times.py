@@ -10,7 +10,7 @@ from __future__ import annotations
 import time as clock
 from bisect import bisect_right
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, timedelta
 
 import numpy as np
 import numpy.typing as npt
@@ -54,8 +54,11 @@ class Span:
         return utc_date(self.latest)
 
     def overlaps(self, start: date, end: date) -> bool:
-        """Return whether a milestone of the dates ``start`` to ``end`` may lie in it."""
-        return utc_date(self.earliest) <= end and utc_date(self.latest) >= start
+        """Return whether a milestone of the dates ``start`` to ``end`` may lie in it, or of the day after.
+
+        That day tells whether milestones are absent at the end of ``end``.
+        """
+        return utc_date(self.earliest) <= end + timedelta(days=1) and utc_date(self.latest) >= start
 
 
 def span_of(index: I64, time: I64) -> Span | None:
@@ -70,8 +73,10 @@ def span_of(index: I64, time: I64) -> Span | None:
 def days_of(index: I64, time: I64, start: date, end: date) -> list[MilestoneDay]:
     """Return the days of ``start`` to ``end`` that have milestones, in order.
 
+    Indexes that are absent between the milestones of two dates in a row are gaps of both.
+
     Args:
-        index: Milestone indexes, in any order, possibly repeated.
+        index: Milestone indexes, in any order, possibly repeated; of the day after ``end`` too.
         time: Their times (unix s).
         start: First date.
         end: Last date, inclusive.
@@ -90,7 +95,8 @@ def days_of(index: I64, time: I64, start: date, end: date) -> list[MilestoneDay]
         if start <= day <= end:
             day_indexes = np.unique(index[number == ordinal])
             first, last = int(day_indexes[0]), int(day_indexes[-1])
-            days.append(MilestoneDay(day, first, last, _gaps(day_indexes), faults.get(day)))
+            row = _with_neighbours(index, number, day_indexes, ordinal)
+            days.append(MilestoneDay(day, first, last, _gaps(row), faults.get(day)))
     timed_days = {day.date for day in days}
     for day in sorted(faults.keys() - timed_days):
         if start <= day <= end:
@@ -113,6 +119,22 @@ def _misdated(day: MilestoneDay, index: I64, time: I64) -> str | None:
                 f"between milestones of {day.date}"
             )
     return None
+
+
+def _with_neighbours(index: I64, number: I64, of_day: I64, ordinal: int) -> I64:
+    """Return the indexes of a day between those beside them that belong to the date before and the next one.
+
+    Milestones of other dates say nothing: a source may lack whole days.
+    """
+    begin, end = int(np.searchsorted(index, of_day[0])), int(np.searchsorted(index, of_day[-1], "right"))
+    before, after = slice(max(begin - 1, 0), begin), slice(end, end + 1)
+    return np.concatenate(
+        [
+            index[before][number[before] == ordinal - 1],
+            of_day,
+            index[after][number[after] == ordinal + 1],
+        ]
+    )
 
 
 def _gaps(indexes: I64) -> tuple[tuple[int, int], ...]:
