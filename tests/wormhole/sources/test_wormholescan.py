@@ -324,6 +324,27 @@ class TestDeepDays:
         landed = {one.get("vaa") for kind in ("vaas", "operations") for one in place.landed(kind)}
         assert {one["vaa"] for one in of_day} <= landed
 
+    @pytest.mark.parametrize(
+        ("route", "status"),
+        [("vaas", 403), ("vaas", 451), ("vaas/2/", 401), ("x-chain-activity/tops", 410)],
+    )
+    def test_what_the_service_refuses_is_not_taken_for_absent(
+        self, place, world, monkeypatch, route, status
+    ) -> None:
+        """Operations alone name messages of a day, but do not show that they are all."""
+        place.server.operations = [operation_of(one) for one in world[::7]]
+        answer = place.server.answer
+
+        def refuse(path, query):
+            if path.startswith(f"/api/v1/{route}") and query.get("sortOrder") != ["ASC"]:
+                return status, {"message": "no"}
+            return answer(path, query)
+
+        monkeypatch.setattr(place.server, "answer", refuse)
+        for _ in range(2):
+            with pytest.raises(PermalakeError, match=f"^wormholescan: HTTP {status}; what it did answer"):
+                place.fetch(FIRST, FIRST)
+
     def test_operations_of_one_moment_that_do_not_fit_are_an_error(self, place, world) -> None:
         one = operation_of(world[0])
         place.server.operations = [dict(one, id=f"1/{'00' * 32}/{number}") for number in range(400)]

@@ -22,6 +22,11 @@ from permalake.wormhole.sources.vaa_documents import MARGIN_SECONDS, body_time, 
 Emitter = tuple[str, str]
 """Chain id and address, as they stand in ids."""
 
+TOO_DEEP = frozenset({400, 413, 422})
+"""Statuses that reject a page because so many documents lie before it."""
+NOT_THERE = frozenset({400, 404})
+"""Statuses that say of a single document, or of a route, that the service does not have it."""
+
 _LARGEST_GAP = 1000
 """Sequences in a row that are requested one by one; an emitter with larger gaps does not count up."""
 _MISSES = 3
@@ -70,12 +75,13 @@ class DeepDays:
         Raises:
             IncompleteError: The service lists fewer messages than it reports, or nothing proves that the days
                 are complete.
+            RequestRejectedError: It rejects a request, and not because it lacks what is asked for.
         """
         for emitter in sorted({*bridges, *self._known(span)}):
             try:
                 self._list_emitter(emitter)
             except RequestRejectedError as rejected:
-                if rejected.status == 404:
+                if rejected.status not in TOO_DEEP:
                     raise
                 # Too deep as well; what is missing is requested by its sequence.
         for emitter, messages in sorted(self._known(span).items()):
@@ -133,7 +139,9 @@ class DeepDays:
         path = f"/api/v1/vaas/{emitter[0]}/{emitter[1]}/{number}"
         try:
             document = self._service.get(path, _single)
-        except RequestRejectedError:
+        except RequestRejectedError as rejected:
+            if rejected.status not in NOT_THERE:
+                raise
             return None
         self._held.append(document)
         if len(self._held) >= _KEPT_AT_ONCE:
@@ -174,7 +182,9 @@ class DeepDays:
                 lambda rows: sum(_count(row) for row in rows if str(row["from"])[:10] == f"{day}") or None,
                 {"timespan": "1d", **window},
             )
-        except RequestRejectedError:
+        except RequestRejectedError as rejected:
+            if rejected.status not in NOT_THERE:
+                raise
             return None
 
 

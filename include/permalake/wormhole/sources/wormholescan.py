@@ -29,7 +29,7 @@ from permalake.errors import PermalakeError
 from permalake.intervals import Span, joined
 from permalake.net.http import RequestRejectedError, Service, UnavailableError
 from permalake.wormhole.reference import load_reference
-from permalake.wormhole.sources.deep_days import DeepDays, Emitter, IncompleteError
+from permalake.wormhole.sources.deep_days import NOT_THERE, TOO_DEEP, DeepDays, Emitter, IncompleteError
 from permalake.wormhole.sources.document_cache import Document, DocumentCache, NoteNews
 from permalake.wormhole.sources.listing import Page, walk
 from permalake.wormhole.sources.vaa_documents import (
@@ -192,8 +192,8 @@ class _Client:
         try:
             for page in islice(pages, _NEWEST_PAGES):
                 documents += self._trimmed_vaas([document for document in page.documents if is_new(document)])
-        except RequestRejectedError:
-            if not documents:
+        except RequestRejectedError as refused:
+            if refused.status not in TOO_DEEP or not documents:
                 raise  # not even the first page
         return documents
 
@@ -203,7 +203,7 @@ class _Client:
         try:
             self._list("vaas", span, sealed, self._pages("vaas", ""))
         except RequestRejectedError as refused:
-            if refused.status == 404:
+            if refused.status not in TOO_DEEP:
                 raise
 
             def list_emitter(emitter: Emitter) -> None:
@@ -239,9 +239,9 @@ class _Client:
             self._reached = None
             try:
                 reached = self._list("operations", (oldest, newest), sealed, turn)
-            except RequestRejectedError:
+            except RequestRejectedError as refused:
                 reached = self._reached
-                if reached is None:
+                if refused.status not in TOO_DEEP or reached is None:
                     raise  # not even the first page
                 if reached >= newest:
                     raise IncompleteError(
@@ -304,7 +304,9 @@ class _Client:
         path = f"/api/v1/vaas/{quote(str(document.get('id')))}/duplicated"
         try:
             return self._service.get(path, lambda answer: _listed(answer, "data"))
-        except RequestRejectedError:
+        except RequestRejectedError as refused:
+            if refused.status not in NOT_THERE:
+                raise
             return []
 
     def _bridges(self) -> Iterator[Emitter]:
