@@ -259,6 +259,21 @@ def message(emitter, number, second):
     }
 
 
+def test_the_end_of_a_day_that_was_built_at_midnight_is_listed_again(tmp_path, monkeypatch) -> None:
+    monkeypatch.setitem(wormholescan._SIZES, "vaas", (2,))
+    midnight = int(dt.datetime(2024, 3, 11, tzinfo=dt.UTC).timestamp())
+    served = [message(1, 5000 + minute, midnight + 60 * minute) for minute in range(-30, 30)]
+    late = served.pop(22)
+    assert late["timestamp"] == "2024-03-10T23:52:00Z"
+    with ExplorerServer(served) as server:
+        place = Place(tmp_path, server)
+        place.fetch(FIRST, FIRST, clock=lambda: midnight)
+        server.vaas.append(late)
+        news = place.fetch(SECOND, SECOND, clock=lambda: midnight + 86_400)
+    assert news[FIRST] == 1
+    assert late["vaa"] in vaas(place.landed("vaas", FIRST, FIRST))
+
+
 class TestDeepDays:
     """A service that rejects pages beyond the first 240 documents of a list; 3 emitters have 720 a day."""
 

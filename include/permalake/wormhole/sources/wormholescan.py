@@ -160,19 +160,19 @@ class _Client:
         """Request what is missing of start..end; return how many documents were new, by day."""
         span = max(_second(start), int(GENESIS.timestamp())), _second(end + timedelta(1))
         sealed = min(span[1], int(self._clock()) - _LAG_SECONDS)
-        open_end = (max(span[0], sealed), span[1])
         # Operations first: they name the emitters of days that lie too deep in the list of VAAs.
         for kind, lister in (("operations", self._list_operations), ("vaas", self._list_vaas)):
             missing = [span] if force else self._landed.missing(kind, span)
             if not missing:
                 continue
             if kind == "vaas":
-                back = (span[0] - LOOK_BACK * _DAY, span[0])
-                missing = self._landed.covered(kind, back) + missing
                 self._list_undated()
+            for first, last in self._landed.covered(kind, (span[0] - LOOK_BACK * _DAY, span[0])):
+                # A day that was listed before all of it had to be indexed is listed to its end.
+                missing.append((first if kind == "vaas" else last, _day_end(last)))
             for part in joined(missing):
                 if part[0] < self._clock():
-                    lister(part, (part[0], min(part[1], open_end[0])))
+                    lister(part, (part[0], max(part[0], min(part[1], sealed))))
         return self._news
 
     def fetch_operations(self, start: date, end: date) -> News:
@@ -358,6 +358,10 @@ def _listed(answer: Any, field: str) -> list[Document]:
 
 def _second(day: date) -> int:
     return int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp())
+
+
+def _day_end(second: int) -> int:
+    return -(-second // _DAY) * _DAY
 
 
 def _spelled(second: int) -> str:
