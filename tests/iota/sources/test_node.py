@@ -1,5 +1,6 @@
 """Days of a network built from a node that misbehaves, and what is said of a node that cannot give them."""
 
+import os
 from dataclasses import replace
 from datetime import date
 
@@ -9,6 +10,7 @@ from permalake import paths
 from permalake.config.networks import NetworkSettings
 from permalake.errors import ConfigError, PermalakeError
 from permalake.iota.sources.node import NodeSource
+from permalake.iota.sources.node_cache import NodeCache
 from permalake.net.http import RetryPolicy
 from support.iota_days import DATA, differences, expected
 from support.node_server import NodeServer
@@ -93,6 +95,19 @@ def test_what_was_landed_outlives_the_node_s_pruning(spark, tmp_path) -> None:
         built = build_from(spark, node, asked, SPANS["stardust"], tmp_path / "decoded")
         assert built.refused == {}
         assert sum(server.counts.values()) - calls <= 6
+
+
+def test_what_a_build_reads_outlives_the_pruning_of_others(spark) -> None:
+    root = paths.HOME / "landing" / "shared"
+    with NodeServer(archive("stardust"), "stardust") as server:
+        node = NodeSource(spark, "shared", network(server))
+        span = dates("2022-09-28", "2022-09-28")
+        count = node.records(node.days(*span)).count()
+        for stretch in NodeCache(root).stretches():
+            os.utime(root / f"{stretch:08d}", (0, 0))
+        records = node.records(node.days(*span))
+        NodeCache(root).prune(0, 1, 3_600.0)  # as the build of another day does
+        assert records.count() == count
 
 
 def test_a_node_that_begins_anew_or_lags_takes_nothing_of_what_was_landed(spark) -> None:

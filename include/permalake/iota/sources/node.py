@@ -213,7 +213,7 @@ class NodeSource:
         files, missing = [], []
         for stretch in range(first // STRETCH, last // STRETCH + 1):
             begin, end = max(first, stretch * STRETCH), min(last, (stretch + 1) * STRETCH - 1)
-            whole = self._landing.whole(stretch)
+            whole = self._landing.whole(stretch, to_read=True)
             if whole and whole.first <= begin and whole.last >= end:
                 files.append(whole.path)
             else:

@@ -7,10 +7,12 @@ place, so a killed run leaves whole files only; what it had put down is not fetc
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
@@ -70,8 +72,11 @@ class NodeCache:
         """Return the file of a stretch's records."""
         return self.root / f"{stretch:08d}"
 
-    def whole(self, stretch: int) -> Whole | None:
-        """Return the newest whole file of a stretch."""
+    def whole(self, stretch: int, *, to_read: bool = False) -> Whole | None:
+        """Return the newest whole file of a stretch, which counts as needed now if it is ``to_read``."""
+        if to_read:
+            with suppress(FileNotFoundError):
+                os.utime(self._folder(stretch))
         return max(self._wholes(stretch), default=None)
 
     def holds(self, milestone: int) -> Whole | None:
@@ -150,7 +155,7 @@ class NodeCache:
     def prune(self, first: int, last: int, keep_seconds: float) -> None:
         """Drop old stretches that hold nothing of milestones ``first``..``last``.
 
-        Old ones were last written to longer than ``keep_seconds`` ago.
+        Old ones were last written or needed longer than ``keep_seconds`` ago.
         """
         oldest = time.time() - keep_seconds
         for stretch in self.stretches():
