@@ -21,7 +21,7 @@ from permalake.iota.codec.milestones import decode_milestone
 from permalake.iota.cone.source_records import Record
 from permalake.iota.sources.node_answers import parents_of
 from permalake.iota.sources.node_api import NodeAddress
-from permalake.iota.sources.node_cache import STRETCH, NodeCache
+from permalake.iota.sources.node_cache import REFERENCE, STRETCH, NodeCache
 from permalake.iota.sources.node_fetch import land
 from permalake.iota.sources.node_time import Timeline
 from support import node_walks, places
@@ -217,6 +217,16 @@ def children_in_order(protocol):
             row = blocks[block_id]
             queue.extend((parent, row["milestone"]) for parent in parents_of(told(row["raw"]), protocol))
     return children
+
+
+def test_what_lay_before_a_node_s_beginning_is_asked_of_one_that_begins_earlier(tmp_path) -> None:
+    with NodeServer(ARCHIVES["stardust"], "stardust") as server:
+        begin, server.pruned = server.pruned, server.pruned + 8
+        assert [one.error for one in fetch(server, tmp_path)] == [None]
+        assert [row for row in landed(tmp_path) if row["kind"] == REFERENCE and row["milestone"] == 0]
+        server.pruned = begin
+        assert [one.error for one in fetch(server, tmp_path)] == [None]
+    assert_complete(tmp_path, "stardust")
 
 
 def test_a_block_that_is_gone_is_missed_by_the_earliest_cone_that_has_it(tmp_path) -> None:

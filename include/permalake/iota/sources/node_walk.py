@@ -122,9 +122,15 @@ class Walk:
         for table in self._landing.read(self._stretch):
             for row in table.to_pylist():
                 self._held.put(row)
-        # What lay before the stretch when it began later belongs to it now.
+        # What lay before the stretch when it began later belongs to it now, and what lay before the node's
+        # beginning may.
+        begins_earlier = whole is not None and self._first < whole.first
         outside = self._held.references.items()
-        self._held.references = {block_id: index for block_id, index in outside if index < self._first}
+        self._held.references = {
+            block_id: index
+            for block_id, index in outside
+            if index < self._first and not (index == 0 and begins_earlier)
+        }
         for table in self._landing.read(self._stretch - 1, ("kind", "id")):
             blocks = table.filter(pc.equal(table.column("kind"), int(Record.BLOCK)))
             self._before.update(blocks.column("id").to_pylist())
