@@ -22,13 +22,13 @@ LAWS = domain_of("shimmer").laws()
 def in_tasks(spark, tmp_path):
     """A scope whose rows lie in files, all of them large."""
 
-    def made(rows):
+    def made(rows, **more):
         def read(name):
             file = tmp_path / f"{name}.parquet"
             pq.write_table(arrow(IOTA_TABLES[name], rows[name]), file)
             return ds.dataset([str(file)])
 
-        tasks = TaskAnswers(lambda: spark, read, lambda name: [read(name)])
+        tasks = TaskAnswers(lambda: spark, read, lambda name: [read(name)], **more)
         own = DuckDBEngine(read)
         return replace(scope(rows), tables_engine=own, tasks=tasks, is_small=lambda _: False)
 
@@ -68,7 +68,26 @@ def test_what_cannot_be_computed_is_pinned_to_its_day(in_tasks, tmp_path, monkey
     assert list(failure.days) == [DAYS[1]]
 
 
+def test_rows_beside_the_days_are_read_though_days_are_halved(in_tasks, tmp_path, monkeypatch) -> None:
+    """As a quote of the day before, which prices a transfer."""
+    laws = [
+        replace(LAWS[0], name=name, kind="violations", check=None, sides=(query,))
+        for name, query in (("lost", _LOST), ("near", _ALONE))
+    ]
+    monkeypatch.setattr(__name__ + ".LAWS", laws)
+    found = judged(tmp_path / "store", in_tasks(small_network(), reach={"metrics_cache": 1}), only=["laws"])
+    [failure] = [finding for finding in found if finding.is_failure]
+    assert (failure.name, list(failure.days)) == ("lost", [DAYS[1]])
+    found = judged(tmp_path / "store", in_tasks(small_network()), only=["laws"])
+    assert {finding.name for finding in found if finding.is_failure} == {"lost", "near"}
+
+
 _LOST = (
     "SELECT date, 'a' AS place, 'b' AS expected, 'c' AS found FROM milestones "
     f"WHERE date = DATE'{DAYS[1]}' AND error('lost in transit') IS NULL"
+)
+_ALONE = (
+    "SELECT days.date AS date, 'a' AS place, 'the day before' AS expected, 'none' AS found "
+    "FROM date_cache AS days ANTI JOIN metrics_cache AS near ON near.date = days.date - 1 "
+    f"WHERE days.date > DATE'{DAYS[0]}'"
 )

@@ -103,8 +103,8 @@ def scope_of(
 
     return Scope(
         frozenset(tables),
-        DuckDBEngine(audited.scan, memory=TASK_MEMORY),
-        TaskAnswers(spark, audited.scan, audited.scans_before),
+        DuckDBEngine(audited.scan, memory=TASK_MEMORY, reach=audited.reach),
+        TaskAnswers(spark, audited.scan, audited.scans_before, reach=audited.reach),
         Configuration(
             protocol=network.protocol if network else None,
             chunk_size=network.chunk_size if network else None,
@@ -125,8 +125,7 @@ class _AuditedTables:
 
     def __init__(self, attempt: Staging, tables: Mapping[str, Table], beside: int) -> None:
         self._attempt = attempt
-        self._beside = beside
-        self._tables = tables
+        self.reach = {name: beside for name, table in tables.items() if table.commit == "side"}
         self._refused = sorted(attempt.refused)
         self.rows = attempt.staged.rows_of({name: self._span(name) for name in tables}, self._refused)
 
@@ -150,5 +149,5 @@ class _AuditedTables:
         ]
 
     def _span(self, name: str) -> tuple[date, date]:
-        more = timedelta(self._beside if self._tables[name].commit == "side" else 0)
+        more = timedelta(self.reach.get(name, 0))
         return self._attempt.start - more, self._attempt.end + more

@@ -7,7 +7,7 @@ it needs; what does not fit its memory goes to the disk of its machine.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
@@ -42,12 +42,14 @@ class TaskAnswers:
         rows: Returns the audited rows of a table.
         previous: Returns those of the latest day before, in parts.
         days: First and last day, where not all are asked about.
+        reach: How many days more at either end belong to a table then; 0 where it is not named.
     """
 
     spark: Callable[[], SparkSession]
     rows: Callable[[str], ds.Dataset]
     previous: Callable[[str], list[ds.Dataset]]
     days: Days | None = None
+    reach: Mapping[str, int] = field(default_factory=dict)
 
     def answers(self, questions: Sequence[AuditQuestion], scope: Scope) -> dict[str, Outcomes]:
         """Return the outcomes of each question, by its name."""
@@ -86,6 +88,7 @@ class TaskAnswers:
             {name: query for name, query in shared.items() if isinstance(query, str)},
             {name: rows(scope.configuration) for name, rows in shared.items() if not isinstance(rows, str)},
             self.days,
+            self.reach,
         )
 
 
@@ -112,13 +115,19 @@ class _Given:
     queries: Mapping[str, str]
     shared: Mapping[str, pa.Table]
     days: Days | None
+    reach: Mapping[str, int]
 
     def scope(self, configuration: Configuration, limits: TaskShare) -> Scope:
         """Return the scope of questions, for this process; small tables are read once for all of them."""
         SHARED.update(self.queries)
         SHARED.update({name: partial(_rows, rows) for name, rows in self.shared.items()})
         engine = DuckDBEngine(
-            self._table, self._previous, memory=limits.memory, days=self.days, threads=limits.threads
+            self._table,
+            self._previous,
+            memory=limits.memory,
+            days=self.days,
+            threads=limits.threads,
+            reach=self.reach,
         )
         is_small = self.small.__contains__
         return Scope(frozenset(self.tables), engine, configuration=configuration, is_small=is_small)

@@ -7,8 +7,8 @@ that a query brings (:mod:`permalake.contracts.sql_functions`). Moments are in U
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from datetime import date
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date, timedelta
 from inspect import Parameter, Signature
 
 import pyarrow as pa
@@ -40,8 +40,8 @@ class DuckDBEngine:
 
     ``table`` returns the audited rows of a table, ``previous`` those of the latest day before. What does not
     fit ``memory`` (as ``8g``; DuckDB's own limit when left out) goes to the folder for temporary files.
-    ``days``: the first and last day of which there are rows; all when left out. ``threads``: how many work;
-    one per core when left out.
+    ``days``: the first and last day of which there are rows; all when left out. ``reach``: days more at
+    either end, by table. ``threads``: how many work; one per core when left out.
     """
 
     def __init__(
@@ -51,9 +51,12 @@ class DuckDBEngine:
         memory: str | None = None,
         days: tuple[date, date] | None = None,
         threads: int | None = None,
+        *,
+        reach: Mapping[str, int] | None = None,
     ) -> None:
         self._table = table
-        self._days = "" if days is None else f" WHERE date BETWEEN DATE '{days[0]}' AND DATE '{days[1]}'"
+        self._days = days
+        self._reach = reach or {}
         self._previous = previous
         self._memory = memory
         self._types: dict[str, dict[str, str]] = {}
@@ -95,7 +98,14 @@ class DuckDBEngine:
         else:
             self.put(stored, rows)
         columns = _plain(rows.schema)
-        self._connection.execute(f"CREATE VIEW {name} AS SELECT {columns} FROM {stored}{self._days}")
+        self._connection.execute(f"CREATE VIEW {name} AS SELECT {columns} FROM {stored}{self._of_days(name)}")
+
+    def _of_days(self, name: str) -> str:
+        """Return the condition of the rows of a table that are there."""
+        if self._days is None:
+            return ""
+        more = timedelta(days=self._reach.get(name, 0))
+        return f" WHERE date BETWEEN DATE '{self._days[0] - more}' AND DATE '{self._days[1] + more}'"
 
     def _own_types(self, schema: pa.Schema) -> dict[str, str]:
         """Return DuckDB's names of the types of columns."""
@@ -148,8 +158,8 @@ class DuckDBEngine:
         return rows
 
     def narrowed(self, start: date, end: date) -> DuckDBEngine:
-        """Return an engine for ``start`` to ``end`` only."""
-        return DuckDBEngine(self._table, memory=self._memory, days=(start, end))
+        """Return an engine for ``start`` to ``end`` only, with as many days more of each table."""
+        return DuckDBEngine(self._table, memory=self._memory, days=(start, end), reach=self._reach)
 
     def forget(self) -> None:
         """Let go of what was opened, put and kept by name."""
