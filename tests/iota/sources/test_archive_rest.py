@@ -116,6 +116,7 @@ def test_lines_without_the_right_shape_are_kept_as_they_are(spark, tmp_path) -> 
         '{"milestone": 7, "raw": "02',
         '{"milestone": 8, "raw": "zz"}',
         '{"milestone": "nine", "raw": "02"}',
+        '{"milestone": 999, "raw": "zz"}',
     ]
     with (tmp_path / "in" / "day0" / "blocks.jsonl").open("a") as file:
         file.write("".join(line + "\n" for line in odd))
@@ -123,7 +124,7 @@ def test_lines_without_the_right_shape_are_kept_as_they_are(spark, tmp_path) -> 
     records = source.records(source.days(FIRST_DAY, FIRST_DAY))
     rows = records.where(records.kind == int(Record.MALFORMED)).collect()
     found = {bytes(row["raw"]).decode(): row["milestone"] for row in rows}
-    assert found == {odd[0]: 1, odd[1]: 7, odd[2]: 8, odd[3]: 1}
+    assert found == {odd[0]: 1, odd[1]: 7, odd[2]: 8, odd[3]: 1, odd[4]: 1}
     assert records.where(records.kind == int(Record.BLOCK)).count() == 20
 
 

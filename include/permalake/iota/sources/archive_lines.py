@@ -13,6 +13,9 @@ from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
 from typing import Any, NoReturn
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from permalake.contracts.quarantine import RAW_LIMIT, whole_in_words
 from permalake.iota.codec.milestones import payload_time
 from permalake.iota.cone.source_records import INCLUSION_STATES, Record
@@ -90,6 +93,21 @@ def malformed_row(raw: bytes, reason: object, fallback: int) -> Row:
     if len(raw) > RAW_LIMIT:
         why = f"{why}; {whole_in_words(len(raw), sha256(raw).hexdigest())}"
     return row(Record.MALFORMED, index, raw=raw[:RAW_LIMIT], link=why.encode(errors="replace"))
+
+
+def placed(records: pa.RecordBatch, begin: int, first: int, last: int) -> pa.RecordBatch:
+    """Return records: malformed lines that name no milestone of ``first`` to ``last`` belong to ``begin``.
+
+    These are the source's: no day would have the line.
+    """
+    is_malformed = pc.equal(records["kind"], int(Record.MALFORMED))
+    if not pc.any(is_malformed).as_py():
+        return records
+    index = records["milestone"]
+    outside = pc.or_(pc.less(index, first), pc.greater(index, last))
+    index = pc.if_else(pc.and_(is_malformed, outside), pa.scalar(begin, index.type), index)
+    at = records.schema.get_field_index("milestone")
+    return records.set_column(at, records.schema.field(at), index)
 
 
 def _milestone(document: Any) -> Row:

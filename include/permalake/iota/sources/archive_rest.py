@@ -24,7 +24,7 @@ from permalake.iota.cone.packs import AS_RECORDS, Packing
 from permalake.iota.cone.source_records import LOOK_BACK, RECORD, MilestoneDay, Record
 from permalake.iota.sources.archive_columns import UnusualLinesError, archive_columns
 from permalake.iota.sources.archive_index import file_spans, file_times, with_damage
-from permalake.iota.sources.archive_lines import archive_rows, milestone_time
+from permalake.iota.sources.archive_lines import archive_rows, milestone_time, placed
 from permalake.iota.sources.milestone_times import Span, days_of
 from permalake.iota.sources.source_ends import ARCHIVE_FILE
 from permalake.pipeline.line_files import Damage, inside, line_ranges, lines_of, read_pieces, readable
@@ -119,19 +119,21 @@ class ArchiveRest:
             kind=[int(_KINDS[role]) for role, _ in parts],
             origin=[readable(str(Path(part.path).relative_to(self._root))) for _, part in parts],
         )
-        return frame.mapInArrow(_task(begin, first, last, packing), packing.schema)
+        span = self.first_milestone, self.last_milestone
+        return frame.mapInArrow(_task(begin, first, last, span, packing), packing.schema)
 
     def distrust(self, refused: Mapping[date, str], days: Sequence[MilestoneDay]) -> None:
         """Do nothing: the source keeps nothing."""
 
 
 def _task(
-    begin: int, first: int, last: int, packing: Packing
+    begin: int, first: int, last: int, span: tuple[int, int], packing: Packing
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for part, constants in ranges_in(batches):
             for piece in read_pieces(part):
                 records = _records(piece, Record(constants["kind"]), begin, constants["origin"])
+                records = placed(records, begin, *span)
                 index = records["milestone"]
                 yield records.filter(pc.and_(pc.greater_equal(index, first), pc.less_equal(index, last)))
 

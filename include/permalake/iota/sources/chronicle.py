@@ -22,6 +22,7 @@ from permalake.iota.cone.ledger_history import created_before
 from permalake.iota.cone.packs import AS_RECORDS, Packing, in_packs
 from permalake.iota.cone.source_records import LOOK_BACK, RECORD, MilestoneDay, Record
 from permalake.iota.sources.archive_index import file_spans, file_times, with_damage
+from permalake.iota.sources.archive_lines import placed
 from permalake.iota.sources.chronicle_records import PACKED, milestone_time, packed
 from permalake.iota.sources.milestone_times import Span, days_of
 from permalake.iota.sources.source_ends import CHRONICLE_FILE, LONGEST_LOG_LINE
@@ -92,7 +93,8 @@ class Chronicle:
         parts = line_ranges(files, LONGEST_LOG_LINE)
         origin = [part.name for part in parts]
         frame = range_frame(self._spark, parts, origin=origin)
-        rows = frame.mapInArrow(_task(begin), from_arrow_schema(PACKED))
+        task = _task(begin, self.first_milestone, self.last_milestone)
+        rows = frame.mapInArrow(task, from_arrow_schema(PACKED))
         rows = rows.where(F.col("milestone").between(first, last))
         rows = rows.persist(StorageLevel.DISK_ONLY)  # text is read and packed once
         records = rows.select(*RECORD.names).unionByName(self._consumed(rows, begin, days[0].date))
@@ -161,13 +163,15 @@ class Chronicle:
         )
 
 
-def _task(begin: int) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _task(
+    begin: int, first: int, last: int
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         at = PACKED.get_field_index("origin")
         for part, constants in ranges_in(batches):
             for batch in packed(read_lines(part), begin):
                 origin = pa.repeat(constants["origin"], batch.num_rows)
-                yield batch.set_column(at, PACKED.field(at), origin)
+                yield placed(batch.set_column(at, PACKED.field(at), origin), begin, first, last)
 
     return run
 
