@@ -26,10 +26,10 @@ from permalake.transparency.places import FolderPlace
 from permalake.transparency.publisher import open_publisher
 from permalake.transparency.verify import verify
 from support.dishonest import changed
-from support.lakes import DAY1, DAY2, DAY3, NETWORK, settings_of
+from support.lakes import DAY1, DAY2, DAY3, NETWORK, OpenLake, build, settings_of
 from support.manipulations import iota_exports
 from support.publishers import lying_export
-from support.signed_lakes import NAME, at_home, log_of, public_key, table_of
+from support.signed_lakes import NAME, at_home, export, log_of, public_key, sign, table_of
 from support.web_server import web_server
 
 TABLES = [IOTA_TABLES["messages"], IOTA_TABLES["date_cache"]]
@@ -123,6 +123,25 @@ def test_a_publisher_that_lags_is_named(older, newer, tmp_path) -> None:
     both = landing(tmp_path / "place", older, newer)
     assert both.land(DAY3, DAY3, [])[DAY3].url == str(newer)
     assert len(both.remarks) == 1
+
+
+def test_a_day_that_nobody_can_ask_for_is_no_empty_day(newer, tmp_path) -> None:
+    """Between others that are signed: who has it may be away, or gone."""
+    settings = settings_of(tmp_path / "lake")
+    lake = OpenLake(settings)
+    build(settings, lake, DAY1, 1, 3, "first")
+    build(settings, lake, DAY3, 3, 3, "third")
+    sign(settings, lake)
+    export(settings, lake, tmp_path / "export")
+    place, lacking = tmp_path / "place", tmp_path / "export"
+    assert landing(place, lacking).land(DAY2, DAY2, TABLES) == {}
+    with pytest.raises(PermalakeError, match=f"{NETWORK} {DAY2}: {tmp_path}/nowhere/files.json is missing"):
+        landing(place, tmp_path / "nowhere", lacking).land(DAY1, DAY3, TABLES)
+    assert landing(place, tmp_path / "nowhere", lacking).land(DAY3, DAY3, TABLES)[DAY3].url == str(lacking)
+    assert landing(place, newer).land(DAY2, DAY2, TABLES)
+    with pytest.raises(PermalakeError, match=f"{DAY2}: no publisher that is named has it any more"):
+        landing(place, lacking).land(DAY1, DAY3, TABLES)
+    assert set(landing(place, lacking).land(DAY1, DAY3, [], keep=False)) == {DAY1, DAY3}
 
 
 def test_nothing_is_fetched_twice_and_a_half_landed_day_is_gone_on_with(newer, tmp_path) -> None:

@@ -9,6 +9,7 @@ import pyarrow.dataset as ds
 
 from permalake.contracts import Table
 from permalake.errors import PermalakeError
+from permalake.intervals import dates
 from permalake.lake import CarryAttempt, PinnedAttempt
 from permalake.lake.staged_state import StagedState
 from permalake.pipeline.jobs import StepContext
@@ -28,14 +29,20 @@ def landed_days(context: StepContext) -> LandedDays | None:
 def judge(context: StepContext, pinned: PinnedAttempt) -> None:
     """Withhold each day that passed its audit and is not what its publisher signed.
 
-    The publisher is not asked for it again before it signs the day anew.
+    The publisher is not asked for it again before it signs the day anew. A signed day without rows, which no
+    audit judges, passes here: it is published as empty, and its record says so.
     """
     landed = landed_days(context)
     if landed is None:
         return
-    for day, (passed, _) in sorted(pinned.verdicts().items()):
-        line = _difference(landed, day, context.work.domain.tables, pinned.staged) if passed else None
+    verdicts = pinned.verdicts()
+    without_rows = set(dates(pinned.start, pinned.end)) - set(pinned.days_with_rows()) - set(pinned.refused)
+    empty = {day for day in without_rows - set(verdicts) if landed.day(day) is not None}
+    for day in sorted({day for day, (passed, _) in verdicts.items() if passed} | empty):
+        line = _difference(landed, day, context.work.domain.tables, pinned.staged)
         if line is None:
+            if day in empty:
+                pinned.verdict(day, True)
             continue
         context.report(f"{context.arguments.network} {day}: {line}")
         landed.refuse(day, line)

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
 
 from permalake.config import Settings
 from permalake.contracts import Table
 from permalake.contracts.steps import Publishers
 from permalake.errors import PermalakeError
+from permalake.intervals import dates
 from permalake.transparency.copies import DamagedCopyError
 from permalake.transparency.documents import Manifest, SignedTable
 from permalake.transparency.log import Entry
@@ -98,10 +99,13 @@ class LandedDays:
         If a publisher lies or lags, the next is asked. ``force``: those too whose day did not
         hold before. ``keep``: what is signed now counts for :meth:`day` from here on.
 
+        A day that is not signed, though later ones are, is left out.
+
         Raises:
-            PermalakeError: if a day is signed, and no publisher has it whole; it says why.
+            PermalakeError: if a day is signed, and no publisher has it whole; if nobody knows whether it is:
+                a publisher cannot be read, or none has any more what was landed. It says why.
         """
-        requested_days = [start + timedelta(number) for number in range((end - start).days + 1)]
+        requested_days = dates(start, end)
         landed: dict[date, LandedDay] = {}
         faults: dict[date, str] = {}
         latest: list[date] = []
@@ -127,7 +131,16 @@ class LandedDays:
             raise PermalakeError("; ".join(unreached) or f"{self._network}: no publisher is named")
         if max(latest) < end:
             raise PermalakeError(f"{self._network} {end}: no publisher has signed it yet")
+        if keep:
+            self._check_absent(set(requested_days) - landed.keys(), unreached)
         return landed
+
+    def _check_absent(self, absent: Collection[date], unreached: Sequence[str]) -> None:
+        """Check that nobody has signed these days: each publisher was asked, and none of them was landed."""
+        for day in sorted(absent):
+            if unreached or self.day(day) is not None:
+                reason = "; ".join(unreached) or "no publisher that is named has it any more"
+                raise PermalakeError(f"{self._network} {day}: {reason}")
 
     def land_before(self, day: date, tables: Sequence[Table]) -> LandedDay | None:
         """Land the last signed day before a day; None where no publisher has one whole.
