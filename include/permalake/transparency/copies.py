@@ -35,6 +35,9 @@ DATA = re.compile(
 )
 """Paths of data files: see :func:`data_path`."""
 _MANIFEST = TypeAdapter(Manifest)
+_MOST_VALUES = 20_000_000
+"""Values of a list of files. An honest one of 512 MiB has fifteen million; as much of ``{},`` would take
+twelve gigabytes of memory."""
 SignedFiles = Mapping[tuple[str, str], Mapping[str, int] | None]
 """Path and number of rows of the files of each network and day in a log; None: they are not known."""
 
@@ -211,16 +214,25 @@ def _listed(place: Place) -> dict[str, ExportedFile]:
         raise DamagedCopyError(
             f"{place.location}/{FILES} is missing: this is no export of `permalake export`"
         )
-    try:
-        listed = json.loads(content)
-    except (ValueError, RecursionError):
-        listed = None
-    if not isinstance(listed, list) or not all(_is_listing(file) for file in listed):
+    listed = list_of(content)
+    if listed is None or not all(_is_listing(file) for file in listed):
         raise DamagedCopyError(f"{place.location}/{FILES} is damaged")
     files = {file["path"]: file for file in listed}
     if len(files) < len(listed):
         raise DamagedCopyError(f"{place.location}/{FILES} lists a file twice")
     return files
+
+
+def list_of(content: bytes) -> list[Any] | None:
+    """Return the list that JSON of others holds; None where it holds none, or would take all memory."""
+    # Each value begins behind one of these bytes; inside texts they count too, which does no harm.
+    if sum(map(content.count, (b",", b"[", b"{"))) > _MOST_VALUES:
+        return None
+    try:
+        listed = json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+    return listed if isinstance(listed, list) else None
 
 
 def _is_listing(file: Any) -> bool:

@@ -27,6 +27,7 @@ from permalake.transparency.copies import (
     LakeCopy,
     TableOf,
     data_path,
+    list_of,
     read_manifest,
     sha256_of,
 )
@@ -212,11 +213,7 @@ def _retired_at(target: FolderPlace) -> set[str]:
 
 def _list_at(target: FolderPlace, name: str) -> list[Any]:
     """Return what a list at the target holds, where others may write too: nothing of one that is damaged."""
-    try:
-        listed = json.loads(target.read(name, 64 * SMALL) or b"[]")
-    except (ValueError, RecursionError):
-        return []
-    return listed if isinstance(listed, list) else []
+    return list_of(target.read(name, 64 * SMALL) or b"[]") or []
 
 
 def _is_data(path: Any) -> bool:

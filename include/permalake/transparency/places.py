@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import urlsplit
@@ -14,12 +14,14 @@ import httpx
 from permalake.errors import PermalakeError
 from permalake.lake.warehouse_files import fault_of, write_whole
 from permalake.net.object_storage import filesystem, inner_path, is_object_store
+from permalake.net.responses import ENCODINGS, decoded
 
 SMALL = 8 << 20
 """Bytes that a file may have which is read into memory."""
 _LARGEST = 64 << 30
 _PIECE = 1 << 20
 _SECONDS = 60.0
+_REDIRECTIONS = 3
 
 
 class Place(Protocol):
@@ -102,7 +104,7 @@ class WebPlace:
 
     def __init__(self, location: str) -> None:
         self.location = location
-        self._client = httpx.Client(timeout=_SECONDS, follow_redirects=True, max_redirects=3)
+        self._client = httpx.Client(headers={"Accept-Encoding": ENCODINGS}, timeout=_SECONDS)
 
     def read(self, path: str, limit: int = SMALL) -> bytes | None:
         """Return a file's content, as :class:`Place` has it."""
@@ -130,20 +132,32 @@ class WebPlace:
         """Yield the content in pieces; None alone where the server has no such file."""
         at = f"{self.location}/{path}"
         try:
-            with self._client.stream("GET", at) as answer:
+            with self._answer(at) as answer:
                 if answer.status_code in (404, 410):
                     yield None
                     return
                 if answer.status_code != 200:
                     raise PermalakeError(f"{at} cannot be read: the server answers {answer.status_code}")
-                read = 0
-                for piece in answer.iter_bytes(_PIECE):
-                    read += len(piece)
-                    if read > limit:
-                        raise PermalakeError(f"{at} is longer than {limit:,} bytes")
-                    yield piece
+                yield from decoded(answer.iter_raw(_PIECE), answer.headers.get("Content-Encoding", ""), limit)
+        except ValueError as error:
+            raise PermalakeError(f"{at} cannot be read: {error}") from None
         except httpx.HTTPError as error:
             raise PermalakeError(f"{at} cannot be read: {type(error).__name__} {error}".rstrip()) from None
+
+    @contextmanager
+    def _answer(self, at: str) -> Iterator[httpx.Response]:
+        """Give the block the answer at an address, nothing of which is read yet.
+
+        Redirections are followed here: httpx would read what comes with one, whatever its size.
+        """
+        request = self._client.build_request("GET", at)
+        for _ in range(_REDIRECTIONS + 1):
+            with closing(self._client.send(request, stream=True)) as answer:
+                if answer.next_request is None:
+                    yield answer
+                    return
+                request = answer.next_request
+        raise PermalakeError(f"{at} cannot be read: more than {_REDIRECTIONS} redirections")
 
 
 def _fetched(at: str, copy: Path) -> bool:
