@@ -226,6 +226,49 @@ def test_days_that_were_signed_anew_are_told(older, newer, tmp_path) -> None:
     assert f"{damaged}/log/manifests/" in said[1]
 
 
+@pytest.fixture
+def corrected(tmp_path, monkeypatch):
+    """A lake of two days, copied from an export, and corrected since; it is signed by nobody yet."""
+    at_home(monkeypatch, tmp_path / "home")
+    keys.create_key(NAME)
+    settings = settings_of(tmp_path / "lake")
+    lake = OpenLake(settings)
+    for number, day in enumerate((DAY1, DAY2), 1):
+        build(settings, lake, day, number, 3, f"first {number}")
+    sign(settings, lake)
+    export(settings, lake, tmp_path / "copied")
+    landed = landing(tmp_path / "place", tmp_path / "copied").land(DAY1, DAY2, [])
+    for number, day in enumerate((DAY1, DAY2), 1):
+        build(settings, lake, day, number, 4, f"again {number}")
+    return settings, lake, {day: [one.note] for day, one in landed.items()}
+
+
+def test_a_publisher_that_changed_its_key_is_followed(corrected, tmp_path) -> None:
+    """Its log has another name then; the lake's part of it stays."""
+    settings, lake, notes = corrected
+    keys.KEY_FILE.unlink()
+    shutil.move(Path(settings.lake.warehouse, "_log"), tmp_path / "old_log")
+    keys.create_key("example.org/another")
+    sign(settings, lake)
+    export(settings, lake, tmp_path / "rotated")
+    rotated = publishers(tmp_path / "rotated")
+    changed = news(rotated, NETWORK, notes)
+    assert set(changed) == {DAY1, DAY2}
+    assert changed[DAY1].startswith("example.org/another/")
+    days = LandedDays(settings_of(tmp_path / "place"), NETWORK, rotated).land(DAY1, DAY2, [])
+    assert news(rotated, NETWORK, {day: [one.note] for day, one in days.items()}) == {}
+
+
+def test_a_damaged_manifest_does_not_hide_what_was_signed_anew(corrected, tmp_path) -> None:
+    settings, lake, notes = corrected
+    sign(settings, lake)
+    export(settings, lake, tmp_path / "export")
+    shutil.rmtree(tmp_path / "export" / "log" / "manifests" / NETWORK / str(DAY1))
+    said = []
+    assert set(news(publishers(tmp_path / "export"), NETWORK, notes, said.append)) == {DAY1, DAY2}
+    assert [f"manifests/{NETWORK}/{DAY1}/" in line for line in said] == [True]
+
+
 @pytest.mark.parametrize(
     "change",
     [

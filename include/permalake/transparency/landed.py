@@ -251,21 +251,39 @@ def news(
 ) -> dict[date, str]:
     """Return the days that their publisher has signed anew since they were copied, with the reason.
 
-    ``copied`` are the notes of published days. Publishers that cannot be read are reported, and passed over.
+    ``copied`` are the notes of published days. Publishers that cannot be read are reported, and passed over;
+    a day that was signed anew and whose manifests are damaged is reported, and counts as changed. A publisher
+    that changed its key goes on in a log of another name: all days that were copied from the former one, if
+    nobody shows that any more, count as signed anew.
     """
     manifests = {day: noted for day, notes in copied.items() if (noted := copied_manifest(notes))}
-    changed: dict[date, str] = {}
+    opened: list[Publisher] = []
     for url in publishers.urls if manifests else ():
         try:
-            publisher = open_publisher(url, publishers.keys)
-            for day, entry in publisher.days(network).items():
-                origin, manifest = manifests.get(day, ("", ""))
-                is_other = origin == publisher.origin and manifest != entry.manifest
-                if is_other and _changed(publisher, entry, manifest):
-                    changed[day] = f"{origin} has signed it anew"
+            opened.append(open_publisher(url, publishers.keys))
         except PermalakeError as error:
             remark(str(error))
+    origins = {publisher.origin for publisher in opened}
+    changed: dict[date, str] = {}
+    for publisher in opened:
+        for day, entry in publisher.days(network).items():
+            origin, manifest = manifests.get(day, ("", entry.manifest))
+            is_renamed = origin not in origins and _lake_of(origin) == _lake_of(publisher.origin)
+            if manifest == entry.manifest or not (is_renamed or origin == publisher.origin):
+                continue
+            try:
+                is_changed = _changed(publisher, entry, manifest)
+            except PermalakeError as error:
+                remark(str(error))
+                is_changed = isinstance(error, DamagedCopyError)
+            if is_changed:
+                changed[day] = f"{publisher.origin} has signed it anew"
     return changed
+
+
+def _lake_of(origin: str) -> str:
+    """Return which lake a log is of: its name is that of the key, and then the lake's."""
+    return origin.rpartition("/")[2]
 
 
 def copied_manifest(notes: Sequence[str]) -> tuple[str, str] | None:
