@@ -210,3 +210,45 @@ def test_errors_keep_whether_another_try_helps() -> None:
     assert failed(PermalakeError("busy")).retryable is True
     assert failed(ValueError("first\nsecond")).reason == "ValueError: first"
     assert "memory ran out" in died(SubmitEnd(137)).failure
+
+
+@pytest.mark.parametrize("step", [ANALYTICS, AUDIT])
+def test_a_run_from_a_later_step_keeps_what_was_noted_of_its_days(work, step) -> None:
+    """Whose a day is, where its source ended, what it lacks: the step that says so does not run again."""
+    lake = OpenLake(work.settings)
+    attempt = lake.begin(NETWORK, DAY1, DAY2, "first")
+    attempt.record.note("coordinator keys are unchecked")
+    attempt.record.note("copied from example.org/lake", DAY1)
+    attempt.record.report_gaps(DAY2, ["2/ab/5 missing"])
+    put(work.settings, attempt, "messages", messages(DAY1, 1, 5) + messages(DAY2, 2, 5))
+    lake.builds.publish(pass_audit(attempt))
+    lake.leave()
+    before = {day.date: (day.notes, day.gaps) for day in work.reader.status(NETWORK)}
+    request = replace(REQUEST, end=DAY2, only=step.name, run_id="later", dag_run="later")
+    runs.continued(work, request, lambda _: None)
+    later = lake.resume(NETWORK, "later")
+    later.record.note("coordinator keys are unchecked")
+    assert lake.builds.publish(pass_audit(later)).days == (DAY1, DAY2)
+    lake.leave()
+    assert {day.date: (day.notes, day.gaps) for day in work.reader.status(NETWORK)} == before
+    assert before[DAY1][0] == ["coordinator keys are unchecked", "copied from example.org/lake"]
+    assert "2/ab/5 missing" in before[DAY2][1]
+
+
+def test_a_step_that_begins_by_itself_keeps_notes_and_says_anew_what_it_said(work) -> None:
+    lake = OpenLake(work.settings)
+    attempt = lake.begin(NETWORK, DAY1, DAY1, "first")
+    for line in ("prices: nobody answers", "copied from example.org/lake"):
+        attempt.record.note(line)
+    attempt.record.note("custody: nobody answers", DAY1)
+    stage_day(work.settings, attempt, DAY1, 1, 5)
+    lake.builds.publish(pass_audit(attempt))
+    lake.leave()
+    for _ in range(2):  # begun, and gone on with
+        with work.builds.resume_or_begin(NETWORK, DAY1, DAY1, "later") as later:
+            later.record.drop("prices: ", "custody: ")
+            later.record.note("prices: 2 tokens without an answer")
+    lake.builds.publish(pass_audit(lake.resume(NETWORK, "later")))
+    lake.leave()
+    [day] = work.reader.status(NETWORK)
+    assert day.notes == ["prices: 2 tokens without an answer", "copied from example.org/lake"]

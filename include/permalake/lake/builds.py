@@ -91,6 +91,8 @@ class Builds:
     def resume_or_begin(self, network: str, start: date, end: date, run_id: str) -> Iterator[Attempt]:
         """Resume the run's attempt; begin one for a run that starts at a later step and has none.
 
+        What it begins goes on with the rows, notes and gaps of the published days.
+
         Raises:
             PermalakeError: as :meth:`resume` and :meth:`begin`.
         """
@@ -98,6 +100,8 @@ class Builds:
             begun = record.newest(connection, network, run_id) is not None
         resumed = self.resume(network, run_id) if begun else self.begin(network, start, end, run_id)
         with resumed as attempt:
+            if not begun:
+                attempt.record.keep()
             yield attempt
 
     @contextmanager

@@ -64,6 +64,16 @@ class DayRecord:
             if line not in old:
                 record.set_attempt_day(connection, attempt_id, day, notes=json.dumps([*old, line]))
 
+    def keep(self) -> None:
+        """Take over the notes and gaps of what is published, on whose rows the attempt goes on."""
+        with self._database.write() as connection:
+            record.keep_facts(connection, self._row)
+
+    def drop(self, *topics: str) -> None:
+        """Drop the remarks that begin with one of these words: a step that runs again says what holds now."""
+        with self._database.write() as connection:
+            record.drop_notes(connection, self._row.attempt_id, topics)
+
     def report_gaps(self, day: date, lines: Sequence[str]) -> None:
         """Record what the source of a day lacks; shown once the day is published."""
         check_day(self._row, day)

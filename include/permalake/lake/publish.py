@@ -177,7 +177,7 @@ class _Publish:
                 stale_reason=None,
                 rows=json.dumps(self._rows_of(day)),
                 gaps=gaps.get(day),
-                notes=json.dumps([*whole, *single.get(day, [])]),
+                notes=json.dumps(list(dict.fromkeys([*whole, *single.get(day, [])]))),
             )
         stale.published(connection, row, published)
         record.close(connection, row.attempt_id, "published", publication_id)

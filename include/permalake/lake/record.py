@@ -249,6 +249,27 @@ def add_note(connection: Connection, attempt_id: str, text: str) -> None:
         connection.execute(update(attempts).where(here).values(notes=json.dumps([*notes, text])))
 
 
+def drop_notes(connection: Connection, attempt_id: str, topics: tuple[str, ...]) -> None:
+    """Drop the remarks that begin with one of ``topics``, of the whole attempt and of its days."""
+    whole, single = notes(connection, attempt_id)
+    kept = json.dumps([text for text in whole if not text.startswith(topics)])
+    connection.execute(update(attempts).where(attempts.c.attempt_id == attempt_id).values(notes=kept))
+    for day, texts in single.items():
+        left = [text for text in texts if not text.startswith(topics)]
+        set_attempt_day(connection, attempt_id, day, notes=json.dumps(left))
+
+
+def keep_facts(connection: Connection, attempt: AttemptRow) -> None:
+    """Take over the notes and gaps of the published days of an attempt."""
+    here = (
+        days.c.network == attempt.network,
+        days.c.date.between(attempt.start, attempt.end),
+        days.c.published_at.is_not(None),
+    )
+    for row in connection.execute(select(days.c.date, days.c.notes, days.c.gaps).where(*here)).all():
+        set_attempt_day(connection, attempt.attempt_id, row.date, notes=row.notes, gaps=row.gaps)
+
+
 def gaps(connection: Connection, attempt_id: str) -> dict[date, str]:
     """Return what the source lacks by day, as JSON lists."""
     rows = connection.execute(

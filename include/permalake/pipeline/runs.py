@@ -79,8 +79,8 @@ def continued(work: Workspace, request: BuildRequest, say: Callable[[str], None]
     """Return the request on the staging that it goes on with.
 
     That is what the last run over these days staged if its audit failed or never ended, else a new attempt
-    as of what is published. :class:`PermalakeError` when a day was never built, or failed as part of a range:
-    nothing of it is left to go on with.
+    as of what is published, with its notes and gaps. :class:`PermalakeError` when a day was never built, or
+    failed as part of a range: nothing of it is left to go on with.
     """
     hold(work, request, say)
     if unfinished := work.builds.unfinished(request.network, request.start, request.end):
@@ -94,5 +94,6 @@ def continued(work: Workspace, request: BuildRequest, say: Callable[[str], None]
             f"{request.network} {days} has not been built; run it without --only. "
             "A day that failed within a range counts as not built"
         )
-    with work.builds.begin(request.network, request.start, request.end, request.run_id):
+    with work.builds.begin(request.network, request.start, request.end, request.run_id) as attempt:
+        attempt.record.keep()
         return request

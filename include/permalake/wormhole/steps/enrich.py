@@ -45,6 +45,9 @@ from permalake.wormhole.tables.redemptions import (
     reported_redemptions,
 )
 
+_TOPICS = ("prices: ", "chain details: ", "redemptions: ", "custody: ")
+"""The beginnings of what this step notes on days: what services did not tell, and where."""
+
 
 def run(context: StepContext) -> StepResult:
     """Stage prices, chain details and analytics of the days."""
@@ -60,6 +63,8 @@ def _staged(context: StepContext, attempt: Attempt) -> StepResult:
     if (landed := landed_days(context)) is not None:
         return stage_copied(context, attempt, landed)
     arguments, settings, spark = context.arguments, context.work.settings, context.spark
+    if not arguments.stored:  # services are asked: what they did not tell before may be settled
+        attempt.record.drop(*_TOPICS)
     cache = price_cache(context, attempt, attempt.record.note)
     # A run that starts here fills in: what is stored as "none" is requested again. A forced run from the top
     # builds from what is stored, and asks for nothing that is settled.
