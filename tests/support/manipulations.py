@@ -222,7 +222,11 @@ def _rewrite(
     path = chance.choice([path for path in paths if _decimals(_rows(copy, path))] or paths)
     sink = pa.BufferOutputStream()
     pq.write_table(edit(_rows(copy, path), chance), sink)
-    content = sink.getvalue().to_pybytes()
+    _put_listed(copy, path, sink.getvalue().to_pybytes())
+
+
+def _put_listed(copy: Export, path: str, content: bytes) -> None:
+    """Put a data file, and list what it is now."""
     facts = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
     copy.put(path, content)
     listed = [{**one, **facts} if one["path"] == path else one for one in copy.listed()]
@@ -315,6 +319,24 @@ def _another_key(copy: Export, _: random.Random) -> None:
     _sign_again(copy, SignerKey(public_key().name, Ed25519PrivateKey.generate()))
 
 
+def _false_bounds(copy: Export, chance: random.Random) -> None:
+    """State less than the greatest value of a column in the footer of a file, and list what is there now."""
+    stated = [(path, value) for path in copy.of("data/") for value in _greatest(copy, path)]
+    path, greatest = chance.choice(stated)
+    content = copy.read(path)
+    at = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    _put_listed(copy, path, content[:at] + content[at:].replace(greatest, bytes(len(greatest))))
+
+
+def _greatest(copy: Export, path: str) -> list[bytes]:
+    """The greatest values of texts and bytes that the footer of a file states."""
+    group = pq.read_metadata(copy.folder / path).row_group(0)
+    chunks = [one for at in range(group.num_columns) if "." not in (one := group.column(at)).path_in_schema]
+    stated = [one.statistics for one in chunks if one.physical_type == "BYTE_ARRAY" and one.statistics]
+    raw = [one.max_raw for one in stated if one.has_min_max]
+    return [value for value in raw if len(value) > 7 and any(value)]
+
+
 UNSEEN_BY_DIGESTS = {"rescale": _rescale, "retype": _retype, "added column": _added_column}
 """Edits of a table after which its rows have the same digest."""
 Manipulation = Callable[[Export, random.Random], None]
@@ -336,6 +358,7 @@ MANIPULATIONS: dict[str, Manipulation] = {
     "days of a table swapped": _swap_days,
     "rows of an older publication": _older_rows,
     **{what: partial(_rewrite, edit=edit) for what, edit in UNSEEN_BY_DIGESTS.items()},
+    "false bounds in a footer": _false_bounds,
     **LISTS,
     "the manifest of an older publication": _older_manifest,
     "an older checkpoint": _older_checkpoint,

@@ -21,6 +21,7 @@ from permalake.contracts import Table
 from permalake.errors import PermalakeError
 from permalake.lake.published import LakeState, dataset
 from permalake.sanitize import shown
+from permalake.transparency.data_files import footer_fault
 from permalake.transparency.digest import TableDigest, counted_columns, table_digest
 from permalake.transparency.documents import ExportedFile, Manifest, SignedTable
 from permalake.transparency.log import Entry
@@ -106,11 +107,14 @@ class ExportCopy:
         """Give the block a day's rows, as :class:`Copy` has it.
 
         Raises:
-            DamagedCopyError: as for :meth:`file`; if it has other columns or types than the contract.
+            DamagedCopyError: as for :meth:`file`; if it has other columns or types than the contract, or a
+                footer that does not fit its rows.
         """
         with self.file(entry, table.name, digest) as file:
             name = f"{self.place.location}/{data_path(entry, table.name, digest)}"
-            yield open_rows(file, table, name)
+            rows = open_rows(file, table, name)
+            check_footer(file, name)
+            yield rows
 
     @contextmanager
     def file(self, entry: Entry, table: str, digest: str) -> Iterator[Path]:
@@ -284,6 +288,16 @@ def open_rows(file: Path, table: Table, name: str) -> ds.Dataset:
         if there != here:
             raise DamagedCopyError(f"{name} has the column {shown(there, 200)!r} instead of {here!r}")
     return rows
+
+
+def check_footer(file: Path, name: str) -> None:
+    """Check that the footer of a data file states what its rows show: readers that filter go by it."""
+    try:
+        fault = footer_fault(file)
+    except (pa.ArrowException, OSError, ValueError, TypeError) as error:
+        raise DamagedCopyError(f"{name} cannot be read: {' '.join(str(error).split())}") from None
+    if fault:
+        raise DamagedCopyError(f"{name} is damaged: {fault}")
 
 
 def _plain(kind: pa.DataType) -> str:

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 
 from permalake.contracts import Table
 from permalake.errors import PermalakeError
@@ -31,6 +30,7 @@ from permalake.transparency.copies import (
     read_manifest,
     sha256_of,
 )
+from permalake.transparency.data_files import write_rows
 from permalake.transparency.digest import table_digest
 from permalake.transparency.documents import CopiedFile, ExportedFile, SignedTable
 from permalake.transparency.log import CHECKPOINT, PUBLIC_KEY, Entry, SignedLog, files_of
@@ -39,7 +39,6 @@ from permalake.transparency.places import SMALL, FolderPlace
 from permalake.transparency.report import UNSIGNED
 
 EntryFilter = Callable[[Entry], bool]
-_ROW_GROUP = 100_000
 _RETIRED = "retired.json"
 
 
@@ -159,7 +158,8 @@ class Export:
         rows = dataset(table, self.lake.state.get((entry.network, table.name)), day, day)
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder, "rows.parquet")
-            _write_parquet(rows, [name for name, _ in said["columns"]], file)
+            scanner = rows.scanner(columns=[name for name, _ in said["columns"]])
+            write_rows(scanner.to_batches(), scanner.projected_schema, file)
             if table_digest(ds.dataset(file), table).hex != said["digest"]:
                 raise PermalakeError(
                     f"{entry.network}.{table.name} of {entry.date}: the rows are not those of the manifest; "
@@ -180,13 +180,6 @@ class Export:
             if content is not None:
                 _write_new(target, f"{EXPORTED_LOG}/{entry.path}", content)
         _write_new(target, f"{EXPORTED_LOG}/{PUBLIC_KEY}", f"{self.key}\n".encode())
-
-
-def _write_parquet(rows: ds.Dataset, columns: list[str], file: Path) -> None:
-    scanner = rows.scanner(columns=columns)
-    with pq.ParquetWriter(file, scanner.projected_schema, compression="zstd") as writer:
-        for batch in scanner.to_batches():
-            writer.write_batch(batch, row_group_size=_ROW_GROUP)
 
 
 def _write_new(target: FolderPlace, path: str, content: bytes) -> None:

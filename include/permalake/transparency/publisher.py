@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,16 +10,20 @@ from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pyarrow as pa
+
 from permalake.contracts import Table
 from permalake.errors import ConfigError
 from permalake.transparency.copies import (
     DamagedCopyError,
     ExportCopy,
     check_columns,
+    check_footer,
     digest_there,
     open_rows,
     read_manifest,
 )
+from permalake.transparency.data_files import rewrite
 from permalake.transparency.documents import Manifest, SignedTable
 from permalake.transparency.log import Entry
 from permalake.transparency.notes import InvalidNoteError, VerifierKey
@@ -76,7 +79,8 @@ class Publisher:
     def file(self, entry: Entry, table: Table, manifest: Manifest) -> Iterator[Path]:
         """Give the block a file with a day's rows of a table, which have the digest that was signed.
 
-        It is this machine's own: nobody else changes it after it was checked.
+        It is this machine's own: the rows are written anew and then checked, so that nobody else changes it
+        any more, and readers that filter go by bounds of this machine's making.
 
         Raises:
             DamagedCopyError: if they are missing or others.
@@ -85,13 +89,13 @@ class Publisher:
         said = manifest["tables"][table.name]
         check_columns(table, said, where)
         with self.copy.file(entry, table.name, said["digest"]) as there, TemporaryDirectory() as folder:
-            copied = Path(folder, "rows.parquet")
+            written = Path(folder, "rows.parquet")
             try:
-                shutil.copyfile(there, copied)
-            except OSError as error:
-                raise DamagedCopyError(f"{where} cannot be read: {error.strerror}") from None
-            check_rows(copied, table, said, where)
-            yield copied
+                rewrite(there, written)
+            except (pa.ArrowException, OSError, ValueError, TypeError) as error:
+                raise DamagedCopyError(f"{where} cannot be read: {' '.join(str(error).split())}") from None
+            check_rows(written, table, said, where)
+            yield written
 
     def remember(self) -> None:
         """Keep how far the log goes, so that a rollback or a fork is noticed next time."""
@@ -100,12 +104,14 @@ class Publisher:
 
 
 def check_rows(file: Path, table: Table, said: SignedTable, where: str) -> None:
-    """Check that a file has the rows that were signed.
+    """Check that a file has the rows that were signed, and that its footer fits them.
 
     Raises:
         DamagedCopyError: if it has not.
     """
-    if digest_there(open_rows(file, table, where), table, where).hex != said["digest"]:
+    rows = open_rows(file, table, where)
+    check_footer(file, where)
+    if digest_there(rows, table, where).hex != said["digest"]:
         raise DamagedCopyError(f"{where}: the rows are not those that were signed")
 
 
