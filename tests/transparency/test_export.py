@@ -279,12 +279,38 @@ def test_what_another_check_saw_meanwhile_is_kept_and_compared(exports, copy, tm
         open_checked(ExportCopy(open_place(str(place))), public_key())
         for place in (copy, exports[2] / "older", tmp_path / "fork")
     )
-    seen.remember(newer.log, newer.key, "2100-01-01T00:00:00Z")
+    seen.remember(newer.log, newer.key, "2100-01-01T00:00:00Z", "here")
     remembered = seen.FILE.read_bytes()
-    seen.remember(older.log, older.key, "2100-01-01T00:00:01Z")
+    seen.remember(older.log, older.key, "2100-01-01T00:00:01Z", "here")
     with pytest.raises(PermalakeError, match="forked"):
-        seen.remember(forked.log, forked.key, "2100-01-01T00:00:02Z")
+        seen.remember(forked.log, forked.key, "2100-01-01T00:00:02Z", "here")
     assert seen.FILE.read_bytes() == remembered
+
+
+def test_a_host_does_not_replace_a_log_that_was_checked_there_by_its_own(exports, copy, tmp_path) -> None:
+    """Though nobody names a key, and its log has a name that nobody has seen."""
+    verify(ExportCopy(open_place(str(copy))), table_of)
+    log = log_of(exports[0])
+    lake_id = log.checkpoint.origin.rpartition("/")[2]
+    thief = SignerKey("other.org/x", Ed25519PrivateKey.generate())
+    append(FolderPlace(str(copy)), "log", None, log.entries, key=thief, origin=f"other.org/x/{lake_id}")
+    assert (copy / "log" / "key").read_text() == f"{thief.verifier}\n"
+    with pytest.raises(PermalakeError, match=f"{copy} shows the log .other.* and showed {NAME}/.*by --key"):
+        verify(ExportCopy(open_place(str(copy))), table_of)
+    assert checked(copy, thief.verifier).days == {NETWORK: 3}
+    assert verify(ExportCopy(open_place(str(copy))), table_of).key == thief.verifier
+    elsewhere = shutil.copytree(exports[2] / "newer", tmp_path / "elsewhere")
+    assert verify(ExportCopy(open_place(str(elsewhere))), table_of).key == public_key()
+
+
+def test_logs_that_were_seen_before_places_were_kept_count_as_they_did(copy) -> None:
+    checked(copy)
+    logs = json.loads(seen.FILE.read_text())
+    for kept in logs.values():
+        assert kept.pop("places") == [str(copy)]
+    seen.FILE.write_text(json.dumps(logs))
+    assert "too" in verify(ExportCopy(open_place(str(copy))), table_of).trust
+    assert [kept.places for kept in seen.seen_logs().values()] == [(str(copy),)]
 
 
 def test_a_correct_export_that_another_key_signed_is_refused(exports, copy, tmp_path, monkeypatch) -> None:

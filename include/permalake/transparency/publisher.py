@@ -100,7 +100,7 @@ class Publisher:
     def remember(self) -> None:
         """Keep how far the log goes, so that a rollback or a fork is noticed next time."""
         at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        remember(self.checked.log, self.checked.key, at)
+        remember(self.checked.log, self.checked.key, at, self.copy.place.location)
 
 
 def check_rows(file: Path, table: Table, said: SignedTable, where: str) -> None:

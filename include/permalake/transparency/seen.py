@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import fcntl
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 
 from permalake.errors import PermalakeError
 from permalake.lake.warehouse_files import write_whole
 from permalake.paths import HOME
+from permalake.sanitize import shown
 from permalake.transparency.log import InvalidLogError, SignedLog
 from permalake.transparency.notes import VerifierKey
 
@@ -26,12 +28,14 @@ class SeenLog:
         key: Line of the public key.
         root: Root over its first ``size`` entries, in hex.
         at: When it was checked, RFC 3339.
+        places: Where it was read, as :class:`~permalake.transparency.places.Place` names it.
     """
 
     key: str
     size: int
     root: str
     at: str
+    places: tuple[str, ...] = ()
 
 
 def seen_logs() -> dict[str, SeenLog]:
@@ -41,7 +45,8 @@ def seen_logs() -> dict[str, SeenLog]:
         PermalakeError: if the file is damaged: to take it for empty would be to trust anybody anew.
     """
     try:
-        return {origin: SeenLog(**seen) for origin, seen in json.loads(FILE.read_text()).items()}
+        logs = {origin: SeenLog(**seen) for origin, seen in json.loads(FILE.read_text()).items()}
+        return {origin: replace(seen, places=tuple(seen.places)) for origin, seen in logs.items()}
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, TypeError, AttributeError):
@@ -69,8 +74,23 @@ def check_consistent(log: SignedLog, seen: SeenLog) -> None:
         )
 
 
-def remember(log: SignedLog, key: VerifierKey, at: str) -> None:
-    """Keep how far a checked log goes, unless another process has seen it go further meanwhile.
+def check_place(place: str, origin: str, logs: Mapping[str, SeenLog]) -> None:
+    """Check that a place does not show another log than this machine saw there.
+
+    Raises:
+        InvalidLogError: if it does: who replaces a log can sign the new one by a key of their own.
+    """
+    seen_there = {name: seen.at for name, seen in logs.items() if place in seen.places}
+    if seen_there and origin not in seen_there:
+        earlier, at = max(seen_there.items(), key=lambda entry: entry[1])
+        raise InvalidLogError(
+            f"{place} shows the log {shown(origin, 80)!r}, and showed {earlier} on {at}: if its publisher "
+            "has changed the key, name the new one by --key"
+        )
+
+
+def remember(log: SignedLog, key: VerifierKey, at: str, place: str) -> None:
+    """Keep how far a checked log goes, and where, unless another process has seen it go further meanwhile.
 
     Raises:
         InvalidLogError: if another process has seen another log of that name.
@@ -84,6 +104,8 @@ def remember(log: SignedLog, key: VerifierKey, at: str) -> None:
             return
         if earlier:
             check_consistent(log, earlier)
-        logs[log.checkpoint.origin] = SeenLog(str(key), log.checkpoint.size, log.checkpoint.root.hex(), at)
+        places = (*(entry for entry in (earlier.places if earlier else ()) if entry != place), place)
+        checkpoint = log.checkpoint
+        logs[checkpoint.origin] = SeenLog(str(key), checkpoint.size, checkpoint.root.hex(), at, places)
         document = {origin: asdict(seen) for origin, seen in logs.items()}
         write_whole(str(FILE), json.dumps(document, indent=1, sort_keys=True).encode())

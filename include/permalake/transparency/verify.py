@@ -28,7 +28,7 @@ from permalake.transparency.documents import Evidence, Manifest, SignedTable
 from permalake.transparency.log import CHECKPOINT, PUBLIC_KEY, Entry, InvalidLogError, SignedLog, read_log
 from permalake.transparency.manifest import Rows
 from permalake.transparency.notes import VerifierKey
-from permalake.transparency.seen import SeenLog, check_consistent, remember, seen_logs
+from permalake.transparency.seen import SeenLog, check_consistent, check_place, remember, seen_logs
 
 
 @dataclass
@@ -99,27 +99,24 @@ def verify(
     if not checked.days:
         raise ConfigError("no day of the log is among those that were asked for")
     copy.check_list(signed, compared)
-    remember(checked.log, checked.key, datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
+    at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    remember(checked.log, checked.key, at, copy.place.location)
     return checked
 
 
 def open_checked(copy: Copy, key: VerifierKey | None) -> Checked:
-    """Read a copy's log, signed by a trusted key, and check that it only grew since it was seen."""
+    """Read a copy's log, signed by a trusted key, and check that it only grew since it was seen.
+
+    ``key`` is None where nobody named one: that of the first check counts, of a place as of a log.
+    """
     seen = seen_logs()
     origin = _origin(copy)
     before = seen.get(origin)
     if key is not None:
         trust = "it was given to this check"
-    elif before is not None:
-        key, trust = VerifierKey.parse(before.key), f"it is the key that signed the log on {before.at}, too"
     else:
-        line = copy.place.read(f"{copy.folder}/{PUBLIC_KEY}")
-        if line is None:
-            raise ConfigError(
-                f"{copy.place.location}: who signs this log is not known; name the key by --key"
-            )
-        key = VerifierKey.parse(line.decode(errors="replace"))
-        trust = "the key came with the copy: compare it with the publisher's own word"
+        check_place(copy.place.location, origin, seen)
+        key, trust = _first_key(copy, before)
     log = read_log(copy.place, copy.folder, [key])
     if log is None:
         raise InvalidLogError(f"{copy.place.location}/{copy.folder}/{CHECKPOINT} is missing")
@@ -131,6 +128,17 @@ def open_checked(copy: Copy, key: VerifierKey | None) -> Checked:
     if before is not None:
         check_consistent(log, before)
     return Checked(log, key, trust, before)
+
+
+def _first_key(copy: Copy, before: SeenLog | None) -> tuple[VerifierKey, str]:
+    """Return the key that this machine saw first, and where it is known from; else the one beside the copy."""
+    if before is not None:
+        return VerifierKey.parse(before.key), f"it is the key that signed the log on {before.at}, too"
+    line = copy.place.read(f"{copy.folder}/{PUBLIC_KEY}")
+    if line is None:
+        raise ConfigError(f"{copy.place.location}: who signs this log is not known; name the key by --key")
+    key = VerifierKey.parse(line.decode(errors="replace"))
+    return key, "the key came with the copy: compare it with the publisher's own word"
 
 
 def _origin(copy: Copy) -> str:
