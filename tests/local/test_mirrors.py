@@ -8,9 +8,12 @@ import pytest
 
 from permalake.cli.main import main
 from permalake.config import load_settings
+from permalake.contracts.steps import Publishers
+from permalake.errors import PermalakeError
 from permalake.local import mirrors
 from permalake.transparency import keys
-from support.lakes import DAY1, DAY2, DAY3, NETWORK, OpenLake, build, settings_of
+from permalake.transparency.landed import LandedDays
+from support.lakes import DAY1, DAY2, DAY3, NETWORK, OpenLake, build, pass_audit, settings_of, stage_day
 from support.signed_lakes import NAME, at_home, export, public_key, sign
 
 SECTION = f'[networks.{NETWORK}]\nprotocol = "stardust"\nbech32_hrp = "smr"\npath = "{{0}}"\n'
@@ -75,6 +78,35 @@ def test_long_ranges_are_cut(copy) -> None:
         (days[7], days[8]),
         (days[9], days[9]),
     ]
+
+
+def test_a_day_that_cannot_be_copied_keeps_no_other_one_from_it(mirror, copy, monkeypatch) -> None:
+    """Whatever fails in a span, its days are then tried alone; those that were published are not."""
+    tried = []
+
+    def run_range(settings, network, first, last, **_):
+        tried.append((first, last))
+        if first <= DAY2 <= last:
+            raise PermalakeError("the day does not hold")
+        lake = OpenLake(settings)
+        attempt = lake.begin(network, first, last, f"run-{first}")
+        [landed] = LandedDays(settings, network, publishers).land(first, last, []).values()
+        attempt.record.note(landed.note)
+        stage_day(settings, attempt, first, 1, 3)
+        lake.builds.publish(pass_audit(attempt))
+        lake.leave()
+        return 0
+
+    publishers = Publishers((str(copy),), (str(public_key()),))
+    monkeypatch.setattr(mirrors, "run_range", run_range)
+    code, _, said, _ = mirror(copy)
+    assert tried == [(DAY1, DAY3), (DAY1, DAY1), (DAY2, DAY2), (DAY3, DAY3)]
+    assert (code, said.splitlines()[-1]) == (
+        1,
+        f"permalake: not copied: {NETWORK} {DAY2}: the day does not hold",
+    )
+    assert mirror(copy)[0] == 1
+    assert tried[4:] == [(DAY2, DAY2)]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from permalake.config import Settings, load_settings
 from permalake.contracts.steps import MIRRORED, Publishers
 from permalake.domains import open_reader
 from permalake.errors import ConfigError, PermalakeError
-from permalake.intervals import ranges
+from permalake.intervals import dates, ranges
 from permalake.lake.leases import format_range
 from permalake.local.run import run_range
 from permalake.sanitize import LONGEST_MESSAGE, shown
@@ -152,9 +152,7 @@ class _Network:
                 _remark(f"{publisher.url}: its last day of {self.network} is {last}; others have more")
         if not left:
             _say(f"{self.network}: {len(signed):,} day{'s' * (len(signed) != 1)}, all copied")
-        return [
-            fault for first, last in _spans(left) if (fault := self._range(settings, first, last)) is not None
-        ]
+        return [fault for first, last in _spans(left) for fault in self._span(settings, first, last)]
 
     def _signed(self) -> list[date]:
         days = {day for publisher in self.opened for day in publisher.days(self.network)}
@@ -169,6 +167,21 @@ class _Network:
     def _notes(self, settings: Settings) -> Mapping[date, Sequence[str]]:
         days = open_reader(settings).status(self.network)
         return {day.date: day.notes for day in days if day.published}
+
+    def _span(self, settings: Settings, first: date, last: date) -> list[str]:
+        """Build some days, at once, and those that fail so each alone; return why days stay unpublished."""
+        before = self._notes(settings)
+        fault = self._range(settings, first, last)
+        if fault is None or first == last:
+            return [fault] if fault else []
+        now = self._notes(settings)
+        left = [
+            day
+            for day in dates(first, last)
+            if copied_manifest(now.get(day, ())) == copied_manifest(before.get(day, ()))
+        ]
+        alone = [line for day in left if (line := self._range(settings, day, day)) is not None]
+        return alone if left else [fault]  # of days that are published, as the carried tables may fail
 
     def _range(self, settings: Settings, first: date, last: date) -> str | None:
         """Build some days, from each publisher in turn until they hold; return why they stay unpublished."""
