@@ -270,6 +270,27 @@ def test_an_export_that_another_has_overtaken_does_not_go_back(exports, copy) ->
         export(settings, lake, copy)
 
 
+def test_an_export_that_is_overtaken_while_it_writes_does_not_take_the_checkpoint_back(
+    exports, tmp_path
+) -> None:
+    """Nor the list of files: another export goes further right before either."""
+    settings, lake, folder = exports
+    older = read_log(FolderPlace(str(folder / "older")), "log", [public_key()])
+    slow = Export(lake_copy(settings, lake), older, public_key(), table_of, lambda _: True)
+    for moment in ("retired.json", "log/checkpoint"):
+        copy = shutil.copytree(folder / "older", tmp_path / moment)
+
+        class Overtaken(FolderPlace):
+            def write(self, path, content, copy=copy, moment=moment):
+                super().write(path, content)
+                if path == moment:
+                    export(settings, lake, copy)
+
+        with pytest.raises(PermalakeError, match="another export went further"):
+            slow.write(Overtaken(str(copy)))
+        assert checked(copy).days == {NETWORK: 3}, moment
+
+
 def test_what_another_check_saw_meanwhile_is_kept_and_compared(exports, copy, tmp_path) -> None:
     """Of checks that began when nothing had been seen."""
     log = log_of(exports[0])

@@ -79,7 +79,8 @@ class Export:
         export that was interrupted anywhere is completed by the next one.
 
         Raises:
-            PermalakeError: if the target's log is further than this one, or another one of its name.
+            PermalakeError: if the target's log is further than this one, before or while it is written, or is
+                another one of its name.
         """
         self._check_log_at(target)
         before = _files_at(target)
@@ -109,13 +110,13 @@ class Export:
                         "sha256": copied["sha256"],
                     }
                 )
-        self._check_log_at(target)  # what took long may be overtaken
+        self._check_log_at(target)  # what took long may be overtaken: then nothing more is written
         self._write_log(target)
         gone = set(before) - {file["path"] for file in listed}
         retired = _retired_at(target) - {file["path"] for file in listed}
         _write_retired(target, retired | gone)
-        target.write(f"{EXPORTED_LOG}/{CHECKPOINT}", self.log.note)
-        target.write(FILES, _lines(listed))
+        self._replace(target, f"{EXPORTED_LOG}/{CHECKPOINT}", self.log.note)
+        self._replace(target, FILES, _lines(listed))
         target.write("README.md", _readme(self, listed).encode())
         target.write("croissant.json", json.dumps(_croissant(self.log, listed), indent=1).encode())
         # Who began to read before this export still finds the files of the last one.
@@ -123,6 +124,11 @@ class Export:
             target.remove(path)
         _write_retired(target, gone)
         return Exported(days, written, kept, size)
+
+    def _replace(self, target: FolderPlace, path: str, content: bytes) -> None:
+        """Write what readers begin with, unless another export went further up to this very moment."""
+        self._check_log_at(target)
+        target.write(path, content)
 
     def _check_log_at(self, target: FolderPlace) -> None:
         """Check that this log goes on from the target's: readers would notice a rollback or a fork."""
