@@ -150,6 +150,16 @@ def test_what_cannot_be_done_is_said_on_one_line(called, arguments, reason) -> N
     assert reason in said
 
 
+def test_no_key_is_made_where_another_one_signs(called, monkeypatch, tmp_path) -> None:
+    called("keys", "create", "--name", NAME)
+    monkeypatch.setenv(keys.VARIABLE, keys.KEY_FILE.read_text())
+    monkeypatch.setattr(keys, "KEY_FILE", tmp_path / "other" / "log.key")
+    code, key, reason = called("keys", "create", "--name", "example.org/another")
+    assert (code, key) == (2, "")
+    assert "PERMALAKE_SIGNING_KEY holds the key that signs here; unset it first" in reason
+    assert not keys.KEY_FILE.exists()
+
+
 def test_a_day_that_is_not_there_is_said(called) -> None:
     called("keys", "create", "--name", NAME)
     assert "no day of the log" in called("verify", "--date", "1999-01-01")[2]

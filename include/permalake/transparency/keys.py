@@ -23,8 +23,10 @@ def create_key(name: str) -> SignerKey:
     """Create the key of a log named ``name``; the file can be read by its owner alone.
 
     Raises:
-        ConfigError: if there is one already, or the name is no name of a log.
+        ConfigError: if there is one already, here or in the environment, or the name is no name of a log.
     """
+    if os.environ.get(VARIABLE):
+        raise ConfigError(f"{VARIABLE} holds the key that signs here; unset it first, see {RUNBOOK}")
     if not NAME.fullmatch(name):
         raise ConfigError(f"--name {name!r}: use letters, digits, '.', '/', ':', '_' and '-', 128 at most")
     key = SignerKey(name, Ed25519PrivateKey.generate())
