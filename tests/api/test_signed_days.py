@@ -22,6 +22,7 @@ from support.lakes import (
     DAY3,
     NETWORK,
     OpenLake,
+    analytics,
     build,
     messages,
     pass_audit,
@@ -242,6 +243,22 @@ def test_a_row_is_found_by_its_own_table(tmp_path, monkeypatch) -> None:
 def test_a_row_of_a_day_that_is_not_signed_yet_has_no_proof(signed) -> None:
     row = messages(DAY3, 3, 1)[0]
     assert signed.get(f"/api/proofs/v1/{NETWORK}/messages/{row['message_id']}").status_code == 404
+
+
+def test_a_row_of_a_table_that_is_new_in_a_signed_day_is_not_signed_yet(tmp_path, monkeypatch) -> None:
+    networks = {NETWORK: {"protocol": "stardust", "bech32_hrp": "smr", "path": str(tmp_path)}}
+    settings = Settings(lake={"warehouse": str(tmp_path / "lake")}, networks=networks)  # type: ignore[arg-type]
+    at_home(monkeypatch, tmp_path)
+    keys.create_key(NAME)
+    lake = OpenLake(settings)
+    attempt = lake.begin(NETWORK, DAY1, DAY1, "first")
+    put(settings, attempt, "ms_analytics", analytics(DAY1, 1, 3))
+    lake.builds.publish(pass_audit(attempt))
+    sign(settings, lake)
+    build(settings, lake, DAY1, 1, 3, "second")
+    with TestClient(create_app(settings), raise_server_exceptions=False) as api:
+        answer = api.get(f"/api/proofs/v1/{NETWORK}/messages/{messages(DAY1, 1, 1)[0]['message_id']}")
+    assert (answer.status_code, answer.headers.get("Retry-After")) == (503, "60")
 
 
 def test_the_command_line_checks_a_proof(signed, tmp_path, capsys) -> None:

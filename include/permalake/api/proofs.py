@@ -113,7 +113,8 @@ def row_route(
     entry = entry_of(signed, network, day)
     proof = day_proof(log_copy(lake.settings), signed, entry)
     placed = _placed(lake, contract, day, {column: key})
-    if placed.digest.hex != proof["manifest"]["tables"][table]["digest"]:
+    signed_table = proof["manifest"]["tables"].get(table)
+    if signed_table is None or placed.digest.hex != signed_table["digest"]:
         raise ProblemError(
             503, f"{day} was published anew and is not signed yet; try again", headers={"Retry-After": "60"}
         )
