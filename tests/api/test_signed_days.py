@@ -14,6 +14,7 @@ from permalake.api.app import create_app
 from permalake.cli.main import main
 from permalake.config import Settings
 from permalake.errors import PermalakeError
+from permalake.iota.contracts import IOTA_TABLES
 from permalake.transparency import keys
 from permalake.transparency.proofs import InvalidProofError, check_proof
 from support.lakes import (
@@ -31,7 +32,7 @@ from support.lakes import (
     stage_day,
 )
 from support.served_wormhole import publish_world, wormhole_settings
-from support.signed_lakes import NAME, at_home, public_key, sign
+from support.signed_lakes import NAME, at_home, grown, public_key, sign
 
 JSON = {"Accept": "application/json"}
 ROWS = 700
@@ -259,6 +260,24 @@ def test_a_row_of_a_table_that_is_new_in_a_signed_day_is_not_signed_yet(tmp_path
     with TestClient(create_app(settings), raise_server_exceptions=False) as api:
         answer = api.get(f"/api/proofs/v1/{NETWORK}/messages/{messages(DAY1, 1, 1)[0]['message_id']}")
     assert (answer.status_code, answer.headers.get("Retry-After")) == (503, "60")
+
+
+def test_a_row_of_a_day_that_was_signed_before_a_column_came_is_proven(tmp_path, monkeypatch) -> None:
+    networks = {NETWORK: {"protocol": "stardust", "bech32_hrp": "smr", "path": str(tmp_path)}}
+    settings = Settings(lake={"warehouse": str(tmp_path / "lake")}, networks=networks)  # type: ignore[arg-type]
+    at_home(monkeypatch, tmp_path)
+    keys.create_key(NAME)
+    lake = OpenLake(settings)
+    build(settings, lake, DAY1, 1, 3, "first")
+    sign(settings, lake)
+    before, row = IOTA_TABLES["messages"], messages(DAY1, 1, 3)[2]
+    monkeypatch.setitem(IOTA_TABLES, "messages", grown(before))
+    lake.ensure(NETWORK)
+    with TestClient(create_app(settings)) as api:
+        path = f"{NETWORK}/messages/{row['message_id']}"
+        assert check_proof(proof_of(api, path), public_key()).row == row
+        monkeypatch.setitem(IOTA_TABLES, "messages", grown(before, required=True))
+        assert api.get(f"/api/proofs/v1/{path}").status_code == 501
 
 
 def test_the_command_line_checks_a_proof(signed, tmp_path, capsys) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from permalake.config import Settings
+from permalake.contracts import Table
+from permalake.contracts.schema import Column
 from permalake.domains import domain_of
 from permalake.lake.published import state
 from permalake.transparency import keys, seen, signing
@@ -29,6 +32,12 @@ def at_home(patch: pytest.MonkeyPatch, folder: Path) -> None:
 
 def table_of(network, name):
     return domain_of(network).tables.get(name)
+
+
+def grown(table: Table, *, required: bool = False) -> Table:
+    """A contract with a column more, between the others."""
+    column = Column("extra", "string", "It came later.", required=required)
+    return replace(table, body=(*table.body[:2], column, *table.body[2:]))
 
 
 def sign(settings: Settings, lake: OpenLake) -> list[tuple[str, str]]:

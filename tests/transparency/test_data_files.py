@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from types import SimpleNamespace
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,7 +13,7 @@ import pytest
 
 from permalake.transparency.data_files import _holds, footer_fault, rewrite
 
-COLUMNS = {
+COLUMNS: dict[str, tuple[Any, list[Any], list[Any]]] = {
     "whole": (pa.int32(), [-5, None, 7], [-4, None, 6]),
     "long": (pa.int64(), [2**62, -(2**62), None], [1, 0, None]),
     "exact": (
@@ -49,7 +50,7 @@ def rows(at: int) -> pa.Table:
 def test_what_we_write_states_what_is_so(tmp_path, count) -> None:
     pq.write_table(rows(1).slice(0, count), tmp_path / "file", row_group_size=2)
     assert footer_fault(tmp_path / "file") is None
-    rewrite(tmp_path / "file", tmp_path / "again")
+    rewrite(tmp_path / "file", tmp_path / "again", rows(1).schema, rows(1).schema.names)
     assert footer_fault(tmp_path / "again") is None
     assert pq.read_table(tmp_path / "again").schema == rows(1).schema
     assert str(pq.read_table(tmp_path / "again").to_pylist()) == str(rows(1).slice(0, count).to_pylist())
@@ -67,14 +68,14 @@ def test_bounds_that_rows_do_not_have_are_named_and_gone_once_they_are_written_a
         parts.append((content[:end], content[end:]))
     (tmp_path / "file").write_bytes(parts[0][0] + parts[1][1])
     assert f"bounds or nulls of {name} " in str(footer_fault(tmp_path / "file"))
-    rewrite(tmp_path / "file", tmp_path / "again")
+    rewrite(tmp_path / "file", tmp_path / "again", held.schema, [name])
     assert footer_fault(tmp_path / "again") is None
     assert str(pq.read_table(tmp_path / "again").to_pylist()) == str(rows(1).select([name]).to_pylist())
 
 
 def test_either_bound_and_the_number_of_nulls_are_compared() -> None:
     stated = {"has_null_count": True, "null_count": 1, "has_min_max": True, "min_raw": 1, "max_raw": 9}
-    for change, holds in (
+    changes: list[tuple[dict[str, Any], bool]] = [
         ({}, True),
         ({"min_raw": 0, "max_raw": 10}, True),
         ({"min_raw": 2}, False),
@@ -82,7 +83,8 @@ def test_either_bound_and_the_number_of_nulls_are_compared() -> None:
         ({"null_count": 0}, False),
         ({"min_raw": float("nan")}, False),
         ({"has_min_max": False, "min_raw": None}, True),
-    ):
+    ]
+    for change, holds in changes:
         assert _holds(SimpleNamespace(**{**stated, **change}), 1, [1, 4, 9]) is holds, change
 
 

@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+from functools import partial
 
 import duckdb
 import pytest
@@ -23,7 +24,17 @@ from permalake.transparency.report import UNSIGNED
 from permalake.transparency.verify import open_checked, verify
 from support.lakes import DAY1, NETWORK, OpenLake, build, settings_of
 from support.manipulations import iota_exports
-from support.signed_lakes import NAME, at_home, export, lake_copy, log_of, public_key, sign, table_of
+from support.signed_lakes import (
+    NAME,
+    at_home,
+    export,
+    grown,
+    lake_copy,
+    log_of,
+    public_key,
+    sign,
+    table_of,
+)
 from support.web_server import web_server
 
 
@@ -332,6 +343,22 @@ def test_logs_that_were_seen_before_places_were_kept_count_as_they_did(copy) -> 
     seen.FILE.write_text(json.dumps(logs))
     assert "too" in verify(ExportCopy(open_place(str(copy))), table_of).trust
     assert [kept.places for kept in seen.seen_logs().values()] == [(str(copy),)]
+
+
+def test_days_that_were_signed_before_a_column_came_are_checked_and_exported(exports, copy, tmp_path) -> None:
+    settings, lake, _ = exports
+
+    def later(network, name, *, required=False):
+        table = table_of(network, name)
+        return grown(table, required=required) if name == "messages" else table
+
+    for place in (ExportCopy(open_place(str(copy))), lake_copy(settings, lake)):
+        assert verify(place, later, key=public_key()).days == {NETWORK: 3}
+    work = Export(lake_copy(settings, lake), log_of(settings), public_key(), later, lambda _: True)
+    work.write(FolderPlace(str(tmp_path / "new")))
+    assert checked(tmp_path / "new").days == {NETWORK: 3}
+    with pytest.raises(PermalakeError, match="has the columns of another version of Permalake"):
+        verify(ExportCopy(open_place(str(copy))), partial(later, required=True), key=public_key())
 
 
 def test_a_correct_export_that_another_key_signed_is_refused(exports, copy, tmp_path, monkeypatch) -> None:

@@ -29,7 +29,7 @@ from support.dishonest import changed
 from support.lakes import DAY1, DAY2, DAY3, NETWORK, OpenLake, build, settings_of
 from support.manipulations import iota_exports
 from support.publishers import lying_export
-from support.signed_lakes import NAME, at_home, export, log_of, public_key, sign, table_of
+from support.signed_lakes import NAME, at_home, export, grown, log_of, public_key, sign, table_of
 from support.web_server import web_server
 
 TABLES = [IOTA_TABLES["messages"], IOTA_TABLES["date_cache"]]
@@ -323,6 +323,26 @@ def test_rows_without_a_value_that_the_contract_asks_for_are_refused(newer, tmp_
     lying_export(lying, NETWORK, "messages", lambda rows: changed(rows, 7, message=None))
     with pytest.raises(PermalakeError, match=rf"^{NETWORK} {DAY1}: {lying}: .* a row has no message$"):
         landing(tmp_path / "place", lying).land(DAY1, DAY3, TABLES)
+
+
+def test_a_day_that_was_signed_before_a_column_came_is_landed_without_its_values(newer, tmp_path) -> None:
+    """What a host puts there nobody has signed; what a mirror makes there is not compared."""
+    later = grown(IOTA_TABLES["messages"])
+    [file] = newer.glob(f"data/*/messages/{DAY3}-*.parquet")
+    signed = pq.read_table(file, partitioning=None)
+    for _ in range(2):
+        landed = landing(tmp_path / "place", newer).land(DAY3, DAY3, [later])[DAY3]
+        rows = pq.read_table(landed.file("messages"), partitioning=None)
+        assert rows["extra"].null_count == len(rows) == 5
+        assert rows.drop_columns(["extra"]).equals(signed)
+        filled = rows.set_column(2, "extra", pa.array(["made here"] * 5))
+        assert first_difference(landed, {"messages": later}, "day", lambda _: ds.dataset(filled)) is None  # noqa: B023
+        pq.write_table(filled, landed.file("messages"))
+    lying = shutil.copytree(newer, tmp_path / "lying")
+    pq.write_table(filled, lying / file.relative_to(newer))
+    (lying / "files.json").write_text("[]")
+    with pytest.raises(PermalakeError, match=r"has the column .extra string. instead of"):
+        landing(tmp_path / "other", lying).land(DAY3, DAY3, [later])
 
 
 def test_the_first_difference_names_table_row_and_column(newer, tmp_path) -> None:

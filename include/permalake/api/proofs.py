@@ -17,8 +17,9 @@ from permalake.config import Settings
 from permalake.contracts import Table
 from permalake.contracts.rows import Row
 from permalake.domains import domain_of
+from permalake.errors import PermalakeError
 from permalake.lake.published import dataset
-from permalake.transparency.copies import LakeCopy
+from permalake.transparency.copies import LakeCopy, as_signed
 from permalake.transparency.digest import PlacedRow, placed_row
 from permalake.transparency.log import Entry
 from permalake.transparency.places import FolderPlace
@@ -112,13 +113,23 @@ def row_route(
     day = _day_of(lake, contract, column, key)
     entry = entry_of(signed, network, day)
     proof = day_proof(log_copy(lake.settings), signed, entry)
-    placed = _placed(lake, contract, day, {column: key})
     signed_table = proof["manifest"]["tables"].get(table)
-    if signed_table is None or placed.digest.hex != signed_table["digest"]:
-        raise ProblemError(
-            503, f"{day} was published anew and is not signed yet; try again", headers={"Retry-After": "60"}
-        )
+    if signed_table is None:
+        raise _unsigned(day)
+    try:
+        contract = as_signed(contract, signed_table, f"{network}.{table} of {day}")
+    except PermalakeError as error:
+        raise not_served(str(error)) from None
+    placed = _placed(lake, contract, day, {column: key})
+    if placed.digest.hex != signed_table["digest"]:
+        raise _unsigned(day)
     return current_json(request, None, {**proof, "row": row_proof(table, placed)})
+
+
+def _unsigned(day: date) -> ProblemError:
+    return ProblemError(
+        503, f"{day} was published anew and is not signed yet; try again", headers={"Retry-After": "60"}
+    )
 
 
 def signed_log(settings: Settings) -> ServedLog:

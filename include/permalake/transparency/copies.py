@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import date
 from itertools import zip_longest
 from pathlib import Path
@@ -252,13 +253,36 @@ def _is_listing(file: Any) -> bool:
     )
 
 
-def check_columns(table: Table, said: SignedTable, where: str) -> None:
-    """Check that a manifest speaks of the columns that this version has."""
-    stated = [list(column) for column in counted_columns(table)], list(table.order)
+def as_signed(table: Table, said: SignedTable, where: str) -> Table:
+    """Return the contract with the columns that a manifest speaks of: an optional one may have come since.
+
+    Raises:
+        PermalakeError: if it speaks of other columns, or another order, than this version has.
+    """
+    names = {name for name, _ in said["columns"]}
+    body = tuple(
+        column
+        for column in table.body
+        if column.name in names or column.required or column.name in table.first_value
+    )
+    signed = table if body == table.body else replace(table, body=body)
+    stated = [list(column) for column in counted_columns(signed)], list(signed.order)
     if stated != (said["columns"], said["order"]):
         raise PermalakeError(
             f"{where}: its manifest has the columns of another version of Permalake; use that one"
         )
+    return signed
+
+
+def counted_schema(table: Table) -> pa.Schema:
+    """Return the columns that a digest covers, in the types of the contract."""
+    return pa.schema([table.arrow.field(name) for name, _ in counted_columns(table)])
+
+
+def widened(rows: ds.Dataset, table: Table) -> ds.Dataset:
+    """Return rows with all columns of the contract: null are those that they were signed without."""
+    lacking = [field for field in counted_schema(table) if field.name not in rows.schema.names]
+    return rows.replace_schema(pa.schema([*rows.schema, *lacking])) if lacking else rows
 
 
 def digest_there(rows: ds.Dataset, table: Table, where: str) -> TableDigest:
@@ -283,7 +307,7 @@ def open_rows(file: Path, table: Table, name: str) -> ds.Dataset:
     except (pa.ArrowException, OSError):
         raise DamagedCopyError(f"{name} is damaged: no Parquet file") from None
     held = [f"{field.name} {_plain(field.type)}" for field in rows.schema]
-    due = [f"{column} {_plain(table.arrow.field(column).type)}" for column, _ in counted_columns(table)]
+    due = [f"{field.name} {_plain(field.type)}" for field in counted_schema(table)]
     for there, here in zip_longest(held, due, fillvalue="none"):
         if there != here:
             raise DamagedCopyError(f"{name} has the column {shown(there, 200)!r} instead of {here!r}")

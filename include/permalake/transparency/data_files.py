@@ -1,12 +1,12 @@
 """Data files: how an export and a mirror write them, and whether footers of others' state what is so.
 
-A digest covers the rows. Readers that filter go by the bounds that a footer states, and skip what lies outside.
+A digest covers the rows. Readers that filter go by the bounds that a footer states, and skip what is outside.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from decimal import Context
 from pathlib import Path
 from typing import Any
@@ -28,14 +28,27 @@ def write_rows(batches: Iterable[pa.RecordBatch], schema: pa.Schema, file: Path)
             writer.write_table(pa.Table.from_batches([batch]).cast(plain), row_group_size=_ROW_GROUP)
 
 
-def rewrite(file: Path, copy: Path) -> None:
-    """Write the rows of a Parquet file anew: bounds, and whatever else it holds, are then this machine's own.
+def rewrite(file: Path, copy: Path, schema: pa.Schema, names: Collection[str]) -> None:
+    """Write rows of a Parquet file anew: bounds, and whatever else it holds, are then this machine's own.
+
+    ``names``: the columns that are taken from it; the others of ``schema`` are null.
 
     Raises:
         pa.ArrowException: if it cannot be read; also ValueError, TypeError and OSError.
     """
     with pq.ParquetFile(file) as source:
-        write_rows(source.iter_batches(_ROW_GROUP, use_threads=False), source.schema_arrow, copy)
+        taken = {field.name: field for field in source.schema_arrow if field.name in names}
+        written = pa.schema([taken.get(field.name, field) for field in schema])
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            for batch in source.iter_batches(_ROW_GROUP, columns=list(taken), use_threads=False):
+                columns = [
+                    batch[field.name] if field.name in taken else pa.nulls(len(batch), field.type)
+                    for field in written
+                ]
+                yield pa.record_batch(columns, names=written.names)
+
+        write_rows(batches(), written, copy)
 
 
 def footer_fault(file: Path) -> str | None:
@@ -77,7 +90,7 @@ def _group_fault(source: pq.ParquetFile, group: pq.RowGroupMetaData, number: int
 
 
 def _holds(stated: pq.Statistics, nulls: int, ends: list[Any]) -> bool:
-    """Return whether what is stated of a column is so; ``ends``: the least and greatest values of its parts."""
+    """Return whether what is stated of a column is so; ``ends``: the least and greatest of its parts."""
     if stated.has_null_count and stated.null_count != nulls:
         return False
     if not stated.has_min_max or not ends:

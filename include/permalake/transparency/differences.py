@@ -9,7 +9,7 @@ import pyarrow.dataset as ds
 
 from permalake.contracts import Table
 from permalake.errors import PermalakeError
-from permalake.transparency.copies import ExportCopy, check_columns
+from permalake.transparency.copies import ExportCopy, as_signed
 from permalake.transparency.digest import table_digest
 from permalake.transparency.documents import SignedTable
 from permalake.transparency.landed import LandedDay
@@ -40,12 +40,12 @@ def first_difference(day: LandedDay, tables: Mapping[str, Table], kind: str, row
             if count := here.count_rows():
                 return f"{where}: there are {count:,} rows here, and {day.origin} signed none"
             continue
-        check_columns(table, said, f"{day.origin}: {where}")
-        made = table_digest(here, table)
+        signed = as_signed(table, said, f"{day.origin}: {where}")
+        made = table_digest(here, signed)
         if made.hex != said["digest"]:
             return (
                 f"{where} is not what {day.origin} signed: {made.rows:,} rows here, {said['rows']:,} there"
-                f"{_row(day, table, said, here)}"
+                f"{_row(day, signed, said, here)}"
             )
     return None
 

@@ -25,6 +25,7 @@ from permalake.transparency.copies import (
     FILES,
     LakeCopy,
     TableOf,
+    as_signed,
     data_path,
     list_of,
     read_manifest,
@@ -161,12 +162,13 @@ class Export:
         self, target: FolderPlace, entry: Entry, table: Table, path: str, said: SignedTable
     ) -> CopiedFile:
         day = date.fromisoformat(entry.date)
+        signed = as_signed(table, said, f"{entry.network}.{table.name} of {entry.date}")
         rows = dataset(table, self.lake.state.get((entry.network, table.name)), day, day)
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder, "rows.parquet")
             scanner = rows.scanner(columns=[name for name, _ in said["columns"]])
             write_rows(scanner.to_batches(), scanner.projected_schema, file)
-            if table_digest(ds.dataset(file), table).hex != said["digest"]:
+            if table_digest(ds.dataset(file), signed).hex != said["digest"]:
                 raise PermalakeError(
                     f"{entry.network}.{table.name} of {entry.date}: the rows are not those of the manifest; "
                     "`permalake verify` says more"

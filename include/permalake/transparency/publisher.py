@@ -11,14 +11,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 
 from permalake.contracts import Table
 from permalake.errors import ConfigError
 from permalake.transparency.copies import (
     DamagedCopyError,
     ExportCopy,
-    check_columns,
+    as_signed,
     check_footer,
+    counted_schema,
     digest_there,
     open_rows,
     read_manifest,
@@ -87,11 +89,13 @@ class Publisher:
         """
         where = f"{self.copy.place.location}: {entry.network}.{table.name} of {entry.date}"
         said = manifest["tables"][table.name]
-        check_columns(table, said, where)
+        signed = as_signed(table, said, where)
         with self.copy.file(entry, table.name, said["digest"]) as there, TemporaryDirectory() as folder:
             written = Path(folder, "rows.parquet")
+            names = [name for name, _ in said["columns"]]
+            open_rows(there, signed, where)
             try:
-                rewrite(there, written)
+                rewrite(there, written, counted_schema(table), names)
             except (pa.ArrowException, OSError, ValueError, TypeError) as error:
                 raise DamagedCopyError(f"{where} cannot be read: {' '.join(str(error).split())}") from None
             check_rows(written, table, said, where)
@@ -104,14 +108,19 @@ class Publisher:
 
 
 def check_rows(file: Path, table: Table, said: SignedTable, where: str) -> None:
-    """Check that a file has the rows that were signed, and that its footer fits them.
+    """Check that a file of this machine has the rows that were signed, and that its footer fits them.
+
+    It has all columns of the contract; null are those that the rows were signed without.
 
     Raises:
         DamagedCopyError: if it has not.
     """
     rows = open_rows(file, table, where)
     check_footer(file, where)
-    if digest_there(rows, table, where).hex != said["digest"]:
+    signed = as_signed(table, said, where)
+    unsigned = set(rows.schema.names) - set(signed.names)
+    is_filled = any(rows.count_rows(filter=ds.field(name).is_valid()) for name in unsigned)
+    if is_filled or digest_there(rows, signed, where).hex != said["digest"]:
         raise DamagedCopyError(f"{where}: the rows are not those that were signed")
 
 

@@ -18,10 +18,11 @@ from permalake.transparency.copies import (
     Copy,
     DamagedCopyError,
     TableOf,
-    check_columns,
+    as_signed,
     data_path,
     digest_there,
     read_manifest,
+    widened,
 )
 from permalake.transparency.deep import Derivation, RawDay, check_derived
 from permalake.transparency.documents import Evidence, Manifest, SignedTable
@@ -131,7 +132,7 @@ def open_checked(copy: Copy, key: VerifierKey | None) -> Checked:
 
 
 def _first_key(copy: Copy, before: SeenLog | None) -> tuple[VerifierKey, str]:
-    """Return the key that this machine saw first, and where it is known from; else the one beside the copy."""
+    """Return the key that this machine saw first, else the one beside the copy, and whence it is known."""
     if before is not None:
         return VerifierKey.parse(before.key), f"it is the key that signed the log on {before.at}, too"
     line = copy.place.read(f"{copy.folder}/{PUBLIC_KEY}")
@@ -164,12 +165,12 @@ def _check_day(
                 checked.unread.add(f"{entry.network}.{name}")
                 continue
             # A derivation reads the tables again: what came over the network stays until the day is done.
-            check_columns(table, said, _where(entry, table))
+            signed = as_signed(table, said, _where(entry, table))
             with ExitStack() as open_copies:
-                table_rows = open_copies.enter_context(copy.rows(entry, table, said["digest"]))
-                _check_table(table_rows, entry, table, said)
+                table_rows = open_copies.enter_context(copy.rows(entry, signed, said["digest"]))
+                _check_table(table_rows, entry, signed, said)
                 if derivation_of is not None:
-                    rows[name], contracts[name] = table_rows, table
+                    rows[name], contracts[name] = widened(table_rows, table), signed
                     opened.enter_context(open_copies.pop_all())
             checked.tables[entry.network] += 1
             checked.rows[entry.network] += said["rows"]
@@ -177,7 +178,7 @@ def _check_day(
             if entry.network not in checked.derivations:
                 checked.derivations[entry.network] = derivation_of(entry.network)
             derivation = checked.derivations[entry.network]
-            contracts |= _contracts(derivation, entry.network, table_of)
+            contracts = _contracts(derivation, entry.network, table_of) | contracts
             day = RawDay(date.fromisoformat(entry.date), manifest, _rows_of(rows, contracts))
             before = partial(_day_before, copy, entry, table_of, checked.log, opened)
             check_derived(derivation, day, before, contracts, entry.network)
@@ -225,13 +226,13 @@ def _raw_rows(
         said = manifest["tables"][name]
         if table is None:
             return None
-        check_columns(table, said, _where(other, table))
+        signed = as_signed(table, said, _where(other, table))
         try:
-            rows[name] = opened.enter_context(copy.rows(other, table, said["digest"]))
+            table_rows = opened.enter_context(copy.rows(other, signed, said["digest"]))
         except AbsentRowsError:
             return None
-        contracts[name] = table
-        _check_table(rows[name], other, table, said)
+        _check_table(table_rows, other, signed, said)
+        rows[name], contracts[name] = widened(table_rows, table), signed
     return RawDay(date.fromisoformat(other.date), manifest, _rows_of(rows, contracts))
 
 
