@@ -20,8 +20,8 @@ from permalake.wormhole.enrich.asked_prices import AskedPrices
 from permalake.wormhole.enrich.attestations import StagedDays
 from permalake.wormhole.enrich.chains import AnswerCache, Chains
 from permalake.wormhole.enrich.enriched_days import enriched
-from permalake.wormhole.enrich.price_cache import LakeCache
 from permalake.wormhole.enrich.price_providers import providers
+from permalake.wormhole.enrich.price_service import PriceCache
 from permalake.wormhole.enrich.rpcs import opened
 from permalake.wormhole.enrich.token_values import PriceSources
 from support.chain_world import SOLANA, chains, nft_contract
@@ -87,7 +87,7 @@ class World:
     def ask_again(self) -> None:
         """All that another run would ask, before it stages anything."""
         attempt, settings = self.lake.resume("wormhole", "one"), load_settings()
-        quotes = LakeCache(
+        quotes = PriceCache(
             lambda first, last: attempt.staged.rows("token_prices", first, last).scan(),
             None,
             partial(AskedPrices, self.lake.database),

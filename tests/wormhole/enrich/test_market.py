@@ -22,9 +22,8 @@ from permalake.pipeline.day_landing import DayLanding
 from permalake.pipeline.side_rows import append_new
 from permalake.wormhole.contracts.tables import TOKEN_PRICES
 from permalake.wormhole.enrich.asked_prices import AskedPrices
-from permalake.wormhole.enrich.price_cache import LakeCache
 from permalake.wormhole.enrich.price_providers import priced
-from permalake.wormhole.enrich.price_service import CachedPriceService
+from permalake.wormhole.enrich.price_service import CachedPriceService, PriceCache
 from permalake.wormhole.enrich.providers.coingecko import CoinGecko
 from permalake.wormhole.enrich.providers.defillama import DefiLlama
 from permalake.wormhole.enrich.quotes import Asking
@@ -95,11 +94,11 @@ class Desk:
         self.lake = OpenLake(settings)
         self.attempt = self.lake.begin("wormhole", dt.date(2024, 3, 18), dt.date(2024, 3, 18), "run")
         self.notes, self.stale = [], []
-        self.cache = LakeCache(
-            read=lambda first, last: self.attempt.staged.rows(TOKEN_PRICES.name, first, last).scan(),
-            add=lambda rows: store_quotes(self.context(), self.attempt, rows, self.notes.append),
-            memory=partial(AskedPrices, self.lake.database),
-            remark=self.notes.append,
+        self.cache = PriceCache(
+            quotes=lambda first, last: self.attempt.staged.rows(TOKEN_PRICES.name, first, last).scan(),
+            keep=lambda rows: store_quotes(self.context(), self.attempt, rows, self.notes.append),
+            asked=partial(AskedPrices, self.lake.database),
+            note=self.notes.append,
         )
 
     def context(self, force=False):

@@ -13,9 +13,8 @@ from permalake.config.services import PricesSettings
 from permalake.errors import ConfigError
 from permalake.net.http import RetryPolicy, Service
 from permalake.net.refusals import Refusals
-from permalake.wormhole.enrich.price_cache import LakeCache
 from permalake.wormhole.enrich.price_providers import providers
-from permalake.wormhole.enrich.price_service import CachedPriceService
+from permalake.wormhole.enrich.price_service import CachedPriceService, PriceCache
 from permalake.wormhole.enrich.providers import coingecko, defillama
 from permalake.wormhole.enrich.providers.coingecko import CoinGecko
 from permalake.wormhole.enrich.providers.defillama import DefiLlama
@@ -380,7 +379,7 @@ def test_a_record_of_no_moment_is_a_fault(monkeypatch, timestamp, batches) -> No
     assert "no moment" in only.fault
 
 
-NO_CACHE = LakeCache(lambda first, last: None, lambda rows: 0, lambda provider: None, lambda text: None)
+NO_CACHE = PriceCache(lambda first, last: None, lambda rows: 0, lambda provider: None, lambda text: None)
 CONFIGURED = """
 [prices]
 provider = "coingecko"

@@ -8,7 +8,7 @@ import pytest
 
 from permalake.config.services import PricesSettings
 from permalake.errors import ConfigError
-from permalake.wormhole.enrich.price_cache import LakeCache
+from permalake.wormhole.enrich.price_service import PriceCache
 from permalake.wormhole.enrich.providers.file import FilePrices
 from permalake.wormhole.tables.nearest_quotes import QUOTE
 from support.quotes import LOCAL, nearest_rows, stored_quotes, wants
@@ -109,7 +109,7 @@ def test_what_is_no_price_is_left_out_with_a_count(tmp_path) -> None:
     lines += [f"2024-03-10T10:08:00Z,2,{TOKEN},-5"]  # beside a good one of the same moment
     (tmp_path / "quotes.csv").write_text("\n".join(["quoted_at,chain,token_address,price_usd", *lines]))
     notes = []
-    cache = LakeCache(lambda *_: stored_quotes(), lambda _: 0, lambda _: None, notes.append)
+    cache = PriceCache(lambda *_: stored_quotes(), lambda _: 0, lambda _: None, notes.append)
     wanted = wants((2, TOKEN, at(10)))
     rows = FilePrices(tmp_path, 12, cache).quotes(LOCAL, wanted).to_pylist()
     assert [row["price_usd"] for row in rows] == [7]
@@ -129,7 +129,7 @@ def test_a_stored_quote_counts_until_the_file_is_taken_anew(tmp_path, anew, pric
         (2, TOKEN, "coingecko", at(10), Decimal(9)),
     )
     notes = []
-    cache = LakeCache(lambda *_: stored, lambda _: 0, lambda _: None, notes.append)
+    cache = PriceCache(lambda *_: stored, lambda _: 0, lambda _: None, notes.append)
     wanted = wants((2, TOKEN, at(10)))
     quotes = FilePrices(tmp_path, 12, cache, anew).quotes(LOCAL, wanted).sort_by("quote_time").to_pylist()
     assert [row["price_usd"] for row in quotes] == [price, 4, 5]

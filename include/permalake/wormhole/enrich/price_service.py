@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import groupby, islice
 from typing import Any, Protocol
@@ -67,24 +68,21 @@ class RequestMemory(Protocol):
         ...
 
 
-class PriceCache(Protocol):
-    """The store of quotes."""
+@dataclass(frozen=True)
+class PriceCache:
+    """The store of quotes, made of the functions of a job.
 
-    def quotes(self, first: date, last: date) -> Relation:
-        """Return the stored quotes of the days ``first..last``."""
-        ...
+    Attributes:
+        quotes: Returns the stored quotes of the days from the first to the last: rows of ``token_prices``.
+        keep: Stores new rows at once and for good; returns how many were new.
+        asked: Returns the memory of requests to a provider.
+        note: Notes a remark on the days that are built.
+    """
 
-    def keep(self, rows: pa.Table) -> int:
-        """Store new rows at once and for good; return how many were new."""
-        ...
-
-    def asked(self, provider: str) -> RequestMemory:
-        """Return the memory of requests to a provider."""
-        ...
-
-    def note(self, text: str) -> None:
-        """Note a remark on the days that are built."""
-        ...
+    quotes: Callable[[date, date], Relation]
+    keep: Callable[[pa.Table], int]
+    asked: Callable[[str], RequestMemory]
+    note: Callable[[str], None]
 
 
 class CachedPriceService:

@@ -34,7 +34,7 @@ from permalake.wormhole.contracts.tables import OBSERVATIONS, TOKEN_PRICES, TOKE
 from permalake.wormhole.contracts.waiting import HEAD_TABLES, WAITING_OBSERVATIONS
 from permalake.wormhole.enrich.asked_prices import AskedPrices
 from permalake.wormhole.enrich.head_details import HeadDetails
-from permalake.wormhole.enrich.price_cache import LakeCache
+from permalake.wormhole.enrich.price_service import PriceCache
 from permalake.wormhole.events.head_events import HeadEvents
 from permalake.wormhole.reference import load_reference
 from permalake.wormhole.sources.growing_observations import POSITION, growing_observations
@@ -85,11 +85,11 @@ class WormholeHead:
         self._reference = load_reference(self._section.reference)
         self._source = growing_source(spark, work.settings, self._section)
         self._observed = growing_observations(spark, work.settings, self._section)
-        cache = LakeCache(
-            read=lambda first, last: DayRows(self._locations()[TOKEN_PRICES.name], first, last).scan(),
-            add=lambda _: 0,
-            memory=partial(AskedPrices, work.database),
-            remark=_LOG.debug,
+        cache = PriceCache(
+            quotes=lambda first, last: DayRows(self._locations()[TOKEN_PRICES.name], first, last).scan(),
+            keep=lambda _: 0,
+            asked=partial(AskedPrices, work.database),
+            note=_LOG.debug,
         )
         alert = partial(alerts.store_behind, f"{work.domain.name}_live", run_id, work.network)
         self._events = HeadEvents(work.settings, work.database, self.head, alert)

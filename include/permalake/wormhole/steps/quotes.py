@@ -15,7 +15,7 @@ from permalake.pipeline.relations import count, dates_of, rows_where
 from permalake.pipeline.side_rows import Replacement, add_or_replace
 from permalake.wormhole.contracts.tables import TOKEN_PRICES
 from permalake.wormhole.enrich.asked_prices import AskedPrices
-from permalake.wormhole.enrich.price_cache import LakeCache
+from permalake.wormhole.enrich.price_service import PriceCache
 from permalake.wormhole.enrich.quotes import Asking
 from permalake.wormhole.tables.used_quotes import (
     ANOTHER_COIN,
@@ -36,13 +36,13 @@ def asking(context: StepContext, *, again: bool) -> Asking:
 
 def price_cache(
     context: StepContext, attempt: Attempt | CarryAttempt, remark: Callable[[str], None]
-) -> LakeCache:
+) -> PriceCache:
     """Return the access of an attempt to ``token_prices``."""
-    return LakeCache(
-        read=lambda first, last: attempt.staged.rows(TOKEN_PRICES.name, first, last).scan(),
-        add=lambda quotes: store_quotes(context, attempt, quotes, remark),
-        memory=partial(AskedPrices, context.work.database),
-        remark=remark,
+    return PriceCache(
+        quotes=lambda first, last: attempt.staged.rows(TOKEN_PRICES.name, first, last).scan(),
+        keep=lambda quotes: store_quotes(context, attempt, quotes, remark),
+        asked=partial(AskedPrices, context.work.database),
+        note=remark,
     )
 
 
