@@ -45,13 +45,9 @@ def stores_of(settings: Settings, network: str) -> tuple[Store, ...]:
     return domain_of(network).configured_stores(settings)
 
 
-def open_reader(settings: Settings, wait: float | None = None) -> Reader:
-    """Open the published lake with the tables of every domain.
-
-    ``wait``: seconds to wait for a locked catalog; None: as long as commands do.
-    """
+def open_reader(settings: Settings) -> Reader:
+    """Open the published lake with the tables of every domain."""
     from permalake.lake import Reader
     from permalake.lake.identity import open_database
 
-    database = open_database(settings) if wait is None else open_database(settings, wait)
-    return Reader(settings, database, domain_of)
+    return Reader(settings, open_database(settings), domain_of)

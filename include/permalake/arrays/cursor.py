@@ -18,7 +18,6 @@ import pyarrow as pa
 from permalake.arrays import faults
 
 U8 = npt.NDArray[np.uint8]
-U16 = npt.NDArray[np.uint16]
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
 I16 = npt.NDArray[np.int16]

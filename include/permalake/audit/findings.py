@@ -11,6 +11,8 @@ from permalake.audit.suite import CRITICAL, Severity
 
 LAWS = "laws"
 _LONGEST_VALUE = 140
+_IN_FULL = 3
+"""Failures that a summary tells in full."""
 
 
 @dataclass(frozen=True)
@@ -90,11 +92,11 @@ class AuditReport:
         """Findings that are reported only."""
         return [finding for finding in self.findings if finding.is_warning]
 
-    def summary(self, most: int = 3) -> str:
-        """Return the failures in one line, the first ``most`` in full."""
+    def summary(self) -> str:
+        """Return the failures in one line, the first of them in full."""
         lines = [finding.line() for finding in self.failed]
-        more = f"; {len(lines) - most} more" if len(lines) > most else ""
-        return "; ".join(lines[:most]) + more
+        more = f"; {len(lines) - _IN_FULL} more" if len(lines) > _IN_FULL else ""
+        return "; ".join(lines[:_IN_FULL]) + more
 
     @property
     def dateless(self) -> list[Finding]:

@@ -45,13 +45,13 @@ class StoredRows(Protocol):
 class StagedRows(Protocol):
     """The rows of an attempt; those of a side table are the published ones."""
 
-    def rows(self, name: str, start: date, end: date, without: Collection[date] = ()) -> StoredRows:
-        """Return the rows of start..end as staged, but for some days; those of a side table as published."""
+    def rows(self, name: str, start: date, end: date) -> StoredRows:
+        """Return the rows of start..end as staged; those of a side table as published."""
 
     def rows_of(
         self, spans: Mapping[str, tuple[date, date]], without: Collection[date] = ()
     ) -> Mapping[str, StoredRows]:
-        """Return the same of many tables, each from its first day to its last."""
+        """Return the same of many tables, each from its first day to its last but for some days."""
 
     def published_rows(self, name: str, start: date, end: date) -> StoredRows:
         """Return the rows of start..end as they were published when the attempt began."""

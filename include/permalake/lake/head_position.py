@@ -33,9 +33,9 @@ class HeadPosition:
     moved: datetime
     gaps: tuple[tuple[datetime, datetime], ...] = ()
 
-    def lag(self, now: datetime | None = None) -> float:
+    def lag(self) -> float:
         """Return the seconds since ``at``, never below zero."""
-        return max(((now or datetime.now(UTC)) - self.at).total_seconds(), 0.0)
+        return max((datetime.now(UTC) - self.at).total_seconds(), 0.0)
 
     def __str__(self) -> str:
         if self.index is not None:

@@ -56,14 +56,14 @@ class StagedState:
             if name in contracts and contracts[name].commit == commit
         }
 
-    def rows(self, name: str, start: date, end: date, without: Collection[date] = ()) -> DayRows:
-        """Return the rows of start..end of a table, but for some days; of a side table as published."""
-        return self.rows_of({name: (start, end)}, without)[name]
+    def rows(self, name: str, start: date, end: date) -> DayRows:
+        """Return the rows of start..end of a table; of a side table as published."""
+        return self.rows_of({name: (start, end)})[name]
 
     def rows_of(
         self, spans: Mapping[str, tuple[date, date]], without: Collection[date] = ()
     ) -> dict[str, DayRows]:
-        """Return the same of many tables, each from its first day to its last."""
+        """Return the same of many tables, each from its first day to its last but for some days."""
         by_table = self._readable()
         return {name: DayRows(by_table[name], start, end, without) for name, (start, end) in spans.items()}
 

@@ -54,12 +54,6 @@ class DayLanding:
         """Land the rows of queries with these columns and types; a query may read those before it."""
         return self._landed(queries.over(self.rows), results)
 
-    def landed(
-        self, queries: Mapping[str, str], schemas: Mapping[str, pa.Schema], given: Mapping[str, Relation]
-    ) -> Written:
-        """Land the rows of queries over relations."""
-        return self._landed(over(queries, given), schemas)
-
     def results(
         self, queries: Mapping[str, str], schemas: Mapping[str, pa.Schema], given: Mapping[str, Relation]
     ) -> Mapping[str, Relation]:

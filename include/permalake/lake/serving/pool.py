@@ -26,6 +26,7 @@ _SETTINGS = (
     "SET autoinstall_known_extensions = false",
     "SET autoload_known_extensions = false",
     "SET max_temp_directory_size = '20GiB'",
+    "SET memory_limit = '1GiB'",
 )
 _LOCKS = ("SET enable_external_access = false", "SET lock_configuration = true")
 
@@ -54,7 +55,6 @@ class QueryPool:
         warehouse: str,
         size: int,
         threads: int | None = None,
-        memory: str = "1GiB",
         patience: float = float("inf"),
     ) -> None:
         self._patience = patience
@@ -63,7 +63,6 @@ class QueryPool:
         for setting in _SETTINGS:
             self._database.execute(setting)
         self._database.execute(f"SET threads = {threads or os.cpu_count() or 2}")
-        self._database.execute(f"SET memory_limit = '{memory}'")
         self._database.execute(f"SET temp_directory = {literal(self._spill.name)}")
         if not object_storage.is_object_store(warehouse):
             self._database.execute(f"SET allowed_directories = [{literal(warehouse)}]")

@@ -30,6 +30,7 @@ MOST_ASKS = 1000
 
 _AT_ONCE = 4
 _KEPT_AT_ONCE = 64
+_GAPS_IN_FULL = 20
 _NOTE = "not-found.json"
 
 
@@ -105,15 +106,15 @@ def fill(
     return done
 
 
-def missing(gaps: Iterable[Gap], most: int = 20) -> dict[date, list[str]]:
+def missing(gaps: Iterable[Gap]) -> dict[date, list[str]]:
     """Lines on what is missing by day, the shortest gaps of a day in full."""
     by_day: dict[date, list[Gap]] = defaultdict(list)
     for gap in sorted(gaps, key=lambda gap: (gap.chain, gap.emitter, gap.first)):
         by_day[gap.day].append(gap)
     lines = {}
     for day, of_day in sorted(by_day.items()):
-        lines[day] = [str(gap) for gap in of_day[:most]]
-        if rest := of_day[most:]:
+        lines[day] = [str(gap) for gap in of_day[:_GAPS_IN_FULL]]
+        if rest := of_day[_GAPS_IN_FULL:]:
             lines[day].append(f"and {sum(gap.last - gap.first + 1 for gap in rest)} sequences more")
     return lines
 
