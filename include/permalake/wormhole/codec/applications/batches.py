@@ -29,7 +29,7 @@ from permalake.wormhole.codec.applications.decode import (
 )
 from permalake.wormhole.codec.applications.transfers import transfer_of
 from permalake.wormhole.codec.bridge_payloads import Payloads, chain_keys, scatter
-from permalake.wormhole.codec.governance import GOVERNANCE_CHAIN, GOVERNANCE_EMITTER
+from permalake.wormhole.codec.governance import is_governance
 from permalake.wormhole.codec.vaa import SEQUENCE_WIDTH, Bool, Vaas, gather
 from permalake.wormhole.contracts.application_tables import (
     APPLICATION_MESSAGES,
@@ -85,7 +85,7 @@ class _Batch:
         emitters = chain_keys(vaas.emitter_chain, vaas.emitter_address)
         listed = self._listed(emitters, "emitter", lambda layout: layout not in _BRIDGE_LAYOUTS)
         of_bridge = self._listed(emitters, "emitter", lambda layout: layout in _BRIDGE_LAYOUTS)
-        return ~self.governing() & (listed | (~of_bridge & self._has_form()) | self._received())
+        return ~is_governance(vaas) & (listed | (~of_bridge & self._has_form()) | self._received())
 
     def decode(self, row: int) -> ApplicationMessage:
         """Decode one message."""
@@ -97,14 +97,6 @@ class _Batch:
         """Return what a message moves."""
         transfer = transfer_of(message, int(self.vaas.emitter_chain[row]), self._payload(row))
         return transfer and {"app_id": (message.inner or message).app_id, **transfer}
-
-    def governing(self) -> Bool:
-        """Whether a row is a message of the guardians' governance, bool[n]."""
-        vaas, emitter = self.vaas, np.frombuffer(GOVERNANCE_EMITTER, np.uint8)
-        governs: Bool = (vaas.emitter_chain == GOVERNANCE_CHAIN) & (vaas.emitter_address == emitter).all(
-            axis=1
-        )
-        return governs
 
     def bridged(self) -> Iterable[tuple[I64, Kind]]:
         """Rows that the bridges' own tables hold, by kind."""
@@ -154,7 +146,7 @@ def _messages(batch: _Batch, select: Bool, pairs: Sequence[tuple[int, Applicatio
     size = len(batch.vaas)
     kinds: dict[Kind, int] = {_UNKNOWN: 0, _GOVERNANCE: 1}
     codes = np.zeros(size, np.int64)
-    codes[batch.governing()] = kinds[_GOVERNANCE]
+    codes[is_governance(batch.vaas)] = kinds[_GOVERNANCE]
     for rows, kind in batch.bridged():
         codes[rows] = kinds.setdefault(kind, len(kinds))
     for row, message in pairs:
