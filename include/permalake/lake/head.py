@@ -26,7 +26,7 @@ from permalake.lake.catalog import locations, open_table
 from permalake.lake.commit import MovedMeanwhileError, change
 from permalake.lake.counts import day_of, files, files_between
 from permalake.lake.database import Database
-from permalake.lake.head_edit import TableChange, drop_prepared, lock, prepare, published_among
+from permalake.lake.head_edit import TableChange, drop_prepared, prepare, published_among
 from permalake.lake.head_position import Reached, forget_position, set_position
 from permalake.lake.published import dataset
 from permalake.lake.state import LIVE, PUBLISHED, days
@@ -208,7 +208,7 @@ class Head:
                 changes=changes,
             )
             with self.database.write() as connection:
-                lock(connection, self.network)
+                leases.lock_network(connection, self.network)
                 self._check_holder(connection)
                 same = published_among(connection, self.network, days_with_files) == published
                 same = same and self._newest_published(connection) == newest

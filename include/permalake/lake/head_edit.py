@@ -33,7 +33,6 @@ from permalake.lake.catalog import (
 from permalake.lake.counts import day_of, days_between, files
 from permalake.lake.database import Database
 from permalake.lake.head_position import forget_position
-from permalake.lake.leases import lock_network
 from permalake.lake.replay import Moves
 from permalake.lake.state import LIVE, days, pointers
 
@@ -166,11 +165,6 @@ def of_days(location: str, days: Collection[date]) -> list[DataFile]:
 def _read_files(location: str) -> Iterator[DataFile]:
     """Read every manifest, none from memory: one that is damaged shows here."""
     return files(open_table(location), days_between(date.min, date.max))
-
-
-def lock(connection: Connection, network: str) -> None:
-    """Lock the network's head and days until the transaction ends."""
-    lock_network(connection, network)
 
 
 def published_among(connection: Connection, network: str, candidates: Collection[date]) -> set[date]:

@@ -15,7 +15,7 @@ from permalake.lake import leases, record, stale
 from permalake.lake.commit import MovedMeanwhileError, change, move, record_publication
 from permalake.lake.database import Database
 from permalake.lake.fixed_settings import fix_settings
-from permalake.lake.head_edit import HeadEdit, lock, without_days
+from permalake.lake.head_edit import HeadEdit, without_days
 from permalake.lake.pinned_attempt import PinnedAttempt
 from permalake.lake.record import AttemptRow
 from permalake.lake.replay import Moves, staged_moves
@@ -138,7 +138,7 @@ class _Publish:
             if done := self.earlier(connection):
                 return done
             self._standing(connection)
-            lock(connection, self._row.network)
+            leases.lock_network(connection, self._row.network)
             if not head.apply(connection):
                 raise MovedMeanwhileError(f"{self._row.network}: its head")
             if self._days_with_rows() - set(self._withheld):
