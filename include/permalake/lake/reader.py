@@ -7,6 +7,7 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from sqlalchemy import func, select
 
@@ -15,7 +16,8 @@ from permalake.contracts import QUARANTINE
 from permalake.contracts.namespaces import Namespaces
 from permalake.intervals import ranges
 from permalake.lake import staging, stale
-from permalake.lake.catalog import locations
+from permalake.lake.catalog import locations, open_table
+from permalake.lake.counts import day_of, files
 from permalake.lake.database import Database
 from permalake.lake.published import (
     AsOf,
@@ -27,12 +29,13 @@ from permalake.lake.published import (
     state,
 )
 from permalake.lake.query import run_query, unknown_table
-from permalake.lake.rejected import days_with_rejected, rejected
 from permalake.lake.state import PUBLISHED, days
 from permalake.lake.status import DayStatus, status
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+_ORDER = [("network", "ascending"), ("date", "ascending"), ("reason", "ascending"), ("origin", "ascending")]
 
 
 class Reader:
@@ -106,15 +109,29 @@ class Reader:
         origin: str | None = None,
         columns: Sequence[str] = QUARANTINE.names,
     ) -> pa.Table:
-        """Return quarantine rows with their network; filters that are None let everything through.
+        """Return quarantine rows with their network, in order of network, date, reason and origin.
 
-        Without ``raw`` among the ``columns`` no input is read, however large the quarantine is.
+        Filters that are None let everything through. ``columns`` are those that are read, the ones of the
+        order among them; without ``raw`` no input is read, however large the quarantine is.
         """
-        return rejected(self._database, network, day, reason, origin, columns=columns)
+        where = pc.scalar(True)
+        for name, value in {"date": day, "reason": reason, "origin": origin}.items():
+            if value is not None:
+                where &= pc.field(name) == value
+        tables = []
+        for (owner, table), location in sorted(self.published().items()):
+            if table == QUARANTINE.name and network in {None, owner}:
+                rows = dataset(QUARANTINE, location).to_table(columns=list(columns), filter=where)
+                tables.append(rows.add_column(0, "network", pa.array([owner] * rows.num_rows, pa.string())))
+        if not tables:
+            empty = QUARANTINE.arrow.empty_table().select(columns)
+            return empty.add_column(0, "network", pa.array([], pa.string()))
+        return pa.concat_tables(tables, promote_options="permissive").sort_by(_ORDER)
 
     def days_with_rejected(self, network: str) -> list[date]:
-        """Return the days of which something is in quarantine."""
-        return days_with_rejected(self._database, network)
+        """Return the days of which something is in quarantine, in order, from metadata."""
+        location = self.published().get((network, QUARANTINE.name))
+        return sorted({day_of(file) for file in files(open_table(location))}) if location else []
 
     def quarantined(self, network: str, start: date, end: date) -> int:
         """Return the number of quarantine rows of start..end."""
