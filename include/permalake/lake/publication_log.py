@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import NotRequired, TypedDict, cast
 
-from sqlalchemy import Connection, RowMapping, func, select, update
+from sqlalchemy import Connection, RowMapping, select, update
 
 from permalake.config import Settings
 from permalake.errors import PermalakeError
@@ -18,6 +18,7 @@ from permalake.lake.database import Database
 from permalake.lake.fixed_settings import FixedValue, fixed_settings_of
 from permalake.lake.identity import catalog_id
 from permalake.lake.leases import CARRY
+from permalake.lake.published import last_publication
 from permalake.lake.state import days, networks, publication_tables, publications
 from permalake.lake.warehouse_files import RUNBOOK, entries, read_json, write_json
 
@@ -148,10 +149,10 @@ def check_not_behind(settings: Settings, database: Database) -> None:
             would take later files for needless.
     """
     with database.read() as connection:
-        newest = connection.execute(select(func.max(publications.c.id))).scalar() or 0
+        newest = last_publication(connection)
     if unknown := logged_ids(settings, newest):
         with database.read() as connection:  # others may have published since
-            newest = connection.execute(select(func.max(publications.c.id))).scalar() or 0
+            newest = last_publication(connection)
         if unknown[-1] > newest:
             raise PermalakeError(
                 f"the catalog ends with publication {newest}, the warehouse with {unknown[-1]}: the catalog "

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
-from sqlalchemy import Connection, func, insert, select, text, update
+from sqlalchemy import Connection, insert, select, text, update
 
 from permalake.config import Settings
 from permalake.contracts import QUARANTINE
@@ -24,6 +24,7 @@ from permalake.lake.database import Database
 from permalake.lake.fixed_settings import put_fixed_settings
 from permalake.lake.identity import catalog_id, check_places, set_catalog_id, warehouse_id
 from permalake.lake.publication_log import LoggedPublication, logged_ids, read_logged
+from permalake.lake.published import last_publication
 from permalake.lake.state import PUBLISHED, days, networks, publication_tables, publications
 from permalake.lake.warehouse_files import RUNBOOK
 from permalake.spark.catalog_database import catalog_url
@@ -67,7 +68,7 @@ def restore(settings: Settings) -> list[RestoredNetwork]:
 def rebuild(settings: Settings, connection: Connection) -> list[RestoredNetwork]:
     """Add the publications to the catalog, in the caller's transaction; raises as :func:`restore` does."""
     _take_id(settings, connection)
-    newest = connection.execute(select(func.max(publications.c.id))).scalar() or 0
+    newest = last_publication(connection)
     documents = [read_logged(settings, number) for number in logged_ids(settings, newest)]
     if not documents:
         raise PermalakeError(

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.dataset as ds
-from sqlalchemy import func, select
+from sqlalchemy import select
 
 from permalake.config import Settings
 from permalake.contracts import QUARANTINE, Table
@@ -22,7 +22,7 @@ from permalake.lake.counts import files_between
 from permalake.lake.database import Database
 from permalake.lake.identity import catalog_id
 from permalake.lake.leases import CARRY, DAYS
-from permalake.lake.published import LakeState, dataset, state_in
+from permalake.lake.published import LakeState, dataset, last_publication, state_in
 from permalake.lake.state import days, publications
 from permalake.transparency.digest import canonical_json, table_digest
 from permalake.transparency.documents import Evidence, Manifest, SignedTable
@@ -94,7 +94,7 @@ def published_state(database: Database, network: str, after: int) -> SignableSta
         return SignableState(
             network,
             catalog_id(connection) or "",
-            connection.execute(select(func.max(publications.c.id))).scalar() or 0,
+            last_publication(connection),
             state_in(connection),
             {row["date"]: dict(row) for row in rows},
             connection.execute(unsigned.limit(1)).first() is not None,

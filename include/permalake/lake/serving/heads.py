@@ -10,8 +10,9 @@ from sqlalchemy import Connection, select
 
 from permalake.contracts import Table
 from permalake.contracts.namespaces import Namespaces, contracts_in, live_namespace
+from permalake.lake.published import state_in
 from permalake.lake.serving.snapshot import LakeSnapshot, ServedTable, read_table
-from permalake.lake.state import LIVE, networks, pointers
+from permalake.lake.state import LIVE, networks
 
 Locations = Mapping[str, Mapping[str, str]]
 """Metadata locations of the tables of heads, by network."""
@@ -61,14 +62,10 @@ class ServedHeads:
 
 def head_locations(connection: Connection) -> Locations:
     """Return where the heads of networks are."""
-    rows = connection.execute(
-        select(pointers.c.table_namespace, pointers.c.table_name, pointers.c.metadata_location).where(
-            pointers.c.catalog_name == LIVE
-        )
-    ).tuples()
     located: dict[str, dict[str, str]] = {}
-    for namespace, name, location in rows:
-        located.setdefault(namespace, {})[name] = location
+    for (namespace, name), location in state_in(connection, LIVE).items():
+        if location:
+            located.setdefault(namespace, {})[name] = location
     names: Iterable[str] = connection.execute(select(networks.c.network)).scalars() if located else ()
     return {
         network: located[namespace] for network in names if (namespace := live_namespace(network)) in located

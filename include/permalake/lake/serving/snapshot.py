@@ -19,15 +19,14 @@ from pyiceberg.conversions import from_bytes
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table as IcebergTable
 from pyiceberg.types import IntegerType, LongType, NestedField, TimestamptzType
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection
 
 from permalake.contracts import Table
 from permalake.contracts.namespaces import Namespaces
 from permalake.lake.catalog import open_table
 from permalake.lake.counts import day_of, files
-from permalake.lake.state import PUBLISHED, pointers, publications
+from permalake.lake.published import TableName, last_publication, state_in
 
-TableName = tuple[str, str]
 Bounds = tuple[int, int]
 _NAMED_MILESTONES = 200
 _UNBOUNDED = (-(2**63), 2**63 - 1)
@@ -184,16 +183,11 @@ def take_snapshot(
 
     The publication's number and all pointers come from one transaction, which ``connection`` is in.
     """
-    publication = connection.execute(select(func.max(publications.c.id))).scalar() or 0
+    publication = last_publication(connection)
     if previous and publication == previous.publication:
         return previous
-    rows = connection.execute(
-        select(pointers.c.table_namespace, pointers.c.table_name, pointers.c.metadata_location).where(
-            pointers.c.catalog_name == PUBLISHED
-        )
-    ).tuples()
     tables: dict[TableName, ServedTable] = {}
-    for network, name, location in rows:
+    for (network, name), location in state_in(connection).items():
         contract = namespaces(network).tables.get(name)
         if contract is None or location is None:
             continue
