@@ -207,8 +207,8 @@ def find(rows, table, **where):
 
 def arrow(table, rows):
     """Rows as Arrow; every column may be null, as in damaged data."""
-    schema = pa.schema([pa.field(field.name, field.type) for field in table.arrow])
-    return pa.Table.from_pylist([{name: row.get(name) for name in table.names} for row in rows], schema)
+    given = [{name: row.get(name) for name in table.names} for row in rows]
+    return pa.Table.from_pylist(given, table.nullable)
 
 
 def scope(rows, tables=IOTA_TABLES, **configuration):

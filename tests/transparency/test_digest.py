@@ -58,7 +58,7 @@ def table_of(rows):
         "fetched_at": [datetime(2024, 1, 1, tzinfo=UTC)] * len(rows),
         "date": [date(2024, 1, 1)] * len(rows),
     }
-    return pa.table(columns, schema=pa.schema([field.with_nullable(True) for field in WIDE.arrow]))
+    return pa.table(columns, schema=WIDE.nullable)
 
 
 def test_a_block_has_the_bytes_that_the_specification_names() -> None:

@@ -162,6 +162,11 @@ class Table:
         )
 
     @cached_property
+    def nullable(self) -> pa.Schema:
+        """The Arrow schema with every column nullable: files may lack one, and damaged data lacks values."""
+        return pa.schema([field.with_nullable(True) for field in self.arrow])
+
+    @cached_property
     def spark(self) -> StructType:
         """The Spark schema; a list may hold nulls as far as Spark knows, as lists in the lake."""
         from pyspark.sql.pandas.types import from_arrow_schema

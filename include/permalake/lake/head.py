@@ -99,14 +99,8 @@ class Head:
         ]
 
     def scan(self, name: str, files: Sequence[DataFile]) -> ds.Dataset:
-        """Return the rows of some files of a table, which are one or more, read when they are used."""
-        schema = pa.schema([pa.field(column.name, column.type) for column in self.contracts[name].arrow])
-        return ds.dataset(
-            [object_storage.inner_path(file.file_path) for file in files],
-            schema=schema,
-            format="parquet",
-            filesystem=object_storage.filesystem(files[0].file_path),
-        )
+        """Return the rows of some files of a table, read when they are used."""
+        return object_storage.parquet_files([file.file_path for file in files], self.contracts[name].nullable)
 
     def write(self, name: str, rows: pa.Table) -> list[WrittenFile]:
         """Write rows of a table into files, which are not part of the head yet."""

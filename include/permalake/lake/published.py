@@ -141,9 +141,10 @@ def dataset(
     from permalake.lake.counts import day_of, files, files_between
 
     if location is None:
-        return object_storage.parquet_files([], _nullable(contract.arrow))
+        return object_storage.parquet_files([], contract.nullable)
     table = open_table(location)
-    schema = _nullable(schema_to_pyarrow(table.schema(), include_field_ids=False))
+    fields = schema_to_pyarrow(table.schema(), include_field_ids=False)
+    schema = pa.schema([(field.name, field.type) for field in fields])
     if table.spec().is_unpartitioned():
         data_files = list(files(table))
     elif (first, last) == (date.min, date.max):
@@ -151,7 +152,3 @@ def dataset(
     else:
         data_files = sorted(files_between(location, first, last), key=day_of)
     return object_storage.parquet_files([file.file_path for file in data_files], schema)
-
-
-def _nullable(schema: pa.Schema) -> pa.Schema:
-    return pa.schema([pa.field(field.name, field.type) for field in schema])

@@ -79,7 +79,7 @@ class TableFolder:
 
     def add(self, name: str, rows: pa.Table) -> None:
         """Add rows of a table."""
-        schema = self._schema(name)
+        schema = self._contracts[name].nullable
         if name not in self._writers:
             self._writers[name] = pq.ParquetWriter(
                 self._folder / f"{name}.parquet", schema, compression="lz4"
@@ -94,11 +94,8 @@ class TableFolder:
     def rows(self, name: str) -> ds.Dataset:
         """Return the derived rows of a table."""
         if name not in self._writers:
-            return ds.dataset(self._schema(name).empty_table())
+            return ds.dataset(self._contracts[name].nullable.empty_table())
         return ds.dataset(self._folder / f"{name}.parquet", format="parquet")
-
-    def _schema(self, name: str) -> pa.Schema:
-        return pa.schema([field.with_nullable(True) for field in self._contracts[name].arrow])
 
 
 def check_derived(

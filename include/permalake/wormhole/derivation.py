@@ -137,11 +137,10 @@ def _guardians(said: Mapping[str, Any]) -> tuple[bytes, ...]:
 
 def _shaped(rows: pa.Table, contract: Table) -> pa.Table:
     """Return rows with the contract's columns and types; what is not given is null."""
-    fields = [field.with_nullable(True) for field in contract.arrow]
     columns = [
         rows[field.name].cast(field.type)
         if field.name in rows.column_names
         else pa.nulls(len(rows), field.type)
-        for field in fields
+        for field in contract.nullable
     ]
-    return pa.table(columns, schema=pa.schema(fields))
+    return pa.table(columns, schema=contract.nullable)

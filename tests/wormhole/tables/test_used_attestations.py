@@ -95,8 +95,7 @@ class Days:
 
     def rows(self, name, first, last):
         rows = [row for row in self.tables[name] if first <= row["date"] <= last]
-        schema = pa.schema([field.with_nullable(True) for field in WORMHOLE_TABLES[name].arrow])
-        return pa.Table.from_pylist(rows, schema)
+        return pa.Table.from_pylist(rows, WORMHOLE_TABLES[name].nullable)
 
     def latest_before(self, name, day):
         return max((row["date"] for row in self.tables[name] if row["date"] < day), default=None)

@@ -12,7 +12,7 @@ from permalake.iota.codec.blocks import decode_blocks
 from permalake.iota.codec.outputs import Protocol
 from permalake.iota.contracts.unreferenced import UNREFERENCED_MESSAGES
 
-ROWS = pa.schema([pa.field(field.name, field.type) for field in UNREFERENCED_MESSAGES.arrow])
+ROWS = UNREFERENCED_MESSAGES.nullable
 """Columns of the table, any of them nullable."""
 
 

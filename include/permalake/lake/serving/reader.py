@@ -14,7 +14,6 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-import pyarrow.dataset as ds
 
 from permalake.config import Settings
 from permalake.contracts import Table
@@ -264,20 +263,12 @@ def _relation(
         return no_rows(kinds)
     if object_storage.is_object_store(locations[0]):
         source = f"scan of {contract.name}"
-        connection.register(source, _dataset(contract, locations))
+        connection.register(source, object_storage.parquet_files(locations, contract.nullable))
         return f"FROM {identifier(source)}"
     if table.is_uniform:
         names = ", ".join(map(identifier, kinds))
         return f"SELECT {names} FROM read_parquet($files_{contract.name})"  # noqa: S608
     return f"FROM {parquet_by_id(f'$files_{contract.name}', kinds, table.field_ids)}"
-
-
-def _dataset(contract: Table, locations: list[str]) -> ds.Dataset:
-    schema = pa.schema([pa.field(field.name, field.type) for field in contract.arrow])
-    paths = [object_storage.inner_path(location) for location in locations]
-    return ds.dataset(
-        paths, schema=schema, format="parquet", filesystem=object_storage.filesystem(locations[0])
-    )
 
 
 def has_lake(settings: Settings) -> bool:

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Protocol
 
-import pyarrow as pa
-
 from permalake.engine.rows import Relation
 from permalake.lake.staged_tables import StagedTables
 from permalake.pipeline.relations import QueryRunner
@@ -64,7 +62,7 @@ def attested_records(
     given: Mapping[str, Relation] = {
         made.STATE: tables.rows(ATTESTED_TOKENS.name, state, state)
         if state
-        else pa.schema([field.with_nullable(True) for field in ATTESTED_TOKENS.arrow]).empty_table(),
+        else ATTESTED_TOKENS.nullable.empty_table(),
         **{
             name: tables.rows(name, since, end)
             for name in (ASSET_META_PAYLOAD.name, MESSAGE_PUBLICATION.name)

@@ -35,7 +35,6 @@ from permalake.wormhole.tables.chain_questions import among
 _AT_ONCE = 500
 _HELD, _KEPT, _ASKED = "held_tokens", "kept_custody", "asked_tokens"
 _TOKEN = pa.schema([("date", pa.date32()), ("origin_chain", pa.int32()), ("origin_address", pa.string())])
-_ROWS = pa.schema([field.with_nullable(True) for field in TOKEN_CUSTODY.arrow])
 
 
 @runtime_checkable
@@ -93,7 +92,7 @@ ORDER BY held.date DESC, held.origin_address
             number: Inquiry(self._rpcs[number], total, self._batches(number, asked, until))
             for number, total in counted(asked, "origin_chain").items()
         }
-        collect(inquiries, lambda rows: self._cache.add(pa.Table.from_pylist(rows, schema=_ROWS)))
+        collect(inquiries, lambda rows: self._cache.add(pa.Table.from_pylist(rows, TOKEN_CUSTODY.nullable)))
         for number, inquiry in sorted(inquiries.items()):
             self._remark_open(number, inquiry)
 

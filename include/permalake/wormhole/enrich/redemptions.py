@@ -36,7 +36,6 @@ from permalake.wormhole.tables.redemptions import (
 _TRANSFERS_PER_SEARCH = 200
 """Transfers in one search for logs: nodes bound the alternatives of a topic."""
 _UNSETTLED = "unsettled"
-_ROWS = pa.schema([field.with_nullable(True) for field in REDEMPTIONS.arrow])
 
 
 @runtime_checkable
@@ -91,8 +90,8 @@ class Redemptions:
         }
 
         def store(rows: list[Row]) -> None:
-            given = {NEW: pa.Table.from_pylist(rows, schema=_ROWS), KEPT: self._cache.read(*days)}
-            self._cache.add(runner.results({"news": NEWS}, {"news": _ROWS}, given)["news"])
+            given = {NEW: pa.Table.from_pylist(rows, REDEMPTIONS.nullable), KEPT: self._cache.read(*days)}
+            self._cache.add(runner.results({"news": NEWS}, {"news": REDEMPTIONS.nullable}, given)["news"])
 
         collect(inquiries, store)
         for number, inquiry in sorted(inquiries.items()):
