@@ -18,7 +18,8 @@ from permalake.pipeline.day_landing import DayLanding
 from permalake.wormhole.contracts import WORMHOLE_TABLES
 from permalake.wormhole.enrich.asked_prices import AskedPrices
 from permalake.wormhole.enrich.attestations import StagedDays
-from permalake.wormhole.enrich.chains import AnswerCache, Chains
+from permalake.wormhole.enrich.chains import Chains
+from permalake.wormhole.enrich.collector import AnswerCache
 from permalake.wormhole.enrich.enriched_days import enriched
 from permalake.wormhole.enrich.price_providers import providers
 from permalake.wormhole.enrich.price_service import PriceCache

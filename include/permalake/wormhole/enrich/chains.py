@@ -14,7 +14,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import groupby, islice
 from typing import Any
@@ -25,7 +24,7 @@ import pyarrow.compute as pc
 from permalake.contracts.sql_text import literal, same
 from permalake.engine.rows import Relation
 from permalake.pipeline.relations import QueryRunner, count, rows_where, table
-from permalake.wormhole.enrich.collector import Batch, Inquiry, Row, collect, counted
+from permalake.wormhole.enrich.collector import AnswerCache, Batch, Inquiry, Row, collect, counted
 from permalake.wormhole.enrich.questions import (
     NEWEST_VERSION,
     TOO_NEW,
@@ -81,15 +80,6 @@ _ROWS = pa.schema(
         ("date", pa.date32()),
     ]
 )
-
-
-@dataclass(frozen=True)
-class AnswerCache:
-    """Access to a table of answers: to read days, to add rows, and to note a remark (day None: all)."""
-
-    read: Callable[[date, date], Relation]
-    add: Callable[[Relation], int]
-    remark: Callable[[str, date | None], None]
 
 
 class Chains:

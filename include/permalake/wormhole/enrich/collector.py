@@ -14,10 +14,12 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from datetime import date
+from typing import Any
 
 from permalake.engine.rows import Relation
 from permalake.pipeline.relations import dataset
+from permalake.wormhole.enrich.questions import Node
 
 SILENT_BATCHES = 3
 """Batches of questions without a single answer, after which a chain is left alone. One question that always
@@ -27,13 +29,13 @@ _SECONDS_AT_ONCE = 60.0
 Row = dict[str, Any]
 
 
-class Node(Protocol):
-    """The node of a chain."""
+@dataclass(frozen=True)
+class AnswerCache:
+    """Access to a table of answers: to read days, to add rows, and to note a remark (day None: all)."""
 
-    @property
-    def is_down(self) -> bool:
-        """Whether the node is left alone at present."""
-        ...
+    read: Callable[[date, date], Relation]
+    add: Callable[[Relation], int]
+    remark: Callable[[str, date | None], None]
 
 
 @dataclass(frozen=True, slots=True)

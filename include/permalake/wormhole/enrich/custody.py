@@ -26,10 +26,9 @@ from permalake.wormhole.contracts.custody_tables import (
     NO_BALANCE,
     TOKEN_CUSTODY,
 )
-from permalake.wormhole.enrich.chains import AnswerCache
-from permalake.wormhole.enrich.collector import Batch, Inquiry, Row, collect, counted
+from permalake.wormhole.enrich.collector import AnswerCache, Batch, Inquiry, Row, collect, counted
 from permalake.wormhole.enrich.evm_custody import CustodyAnswer
-from permalake.wormhole.enrich.questions import ChainRpc
+from permalake.wormhole.enrich.questions import ChainRpc, Node
 from permalake.wormhole.tables.chain_questions import among
 
 _AT_ONCE = 500
@@ -38,13 +37,8 @@ _TOKEN = pa.schema([("date", pa.date32()), ("origin_chain", pa.int32()), ("origi
 
 
 @runtime_checkable
-class CustodyRpc(Protocol):
+class CustodyRpc(Node, Protocol):
     """The RPC of a chain that tells what a contract held at a block of the past."""
-
-    @property
-    def is_down(self) -> bool:
-        """Whether the node is left alone at present."""
-        ...
 
     def custody(self, day: date, tokens: Sequence[str]) -> list[CustodyAnswer]:
         """Return what the token bridge held of every token at the day's end, in order."""

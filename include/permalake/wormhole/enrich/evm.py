@@ -23,7 +23,7 @@ from permalake.wormhole.enrich.evm_logs import LogSearch, Published, messages_in
 from permalake.wormhole.enrich.evm_redemptions import RedemptionAnswer, RedemptionSearch, SentTransfer
 from permalake.wormhole.enrich.foreign_values import evm_address, quantity
 from permalake.wormhole.enrich.jsonrpc import Call, Reply, RpcNode
-from permalake.wormhole.enrich.questions import ChainAnswer, Question
+from permalake.wormhole.enrich.questions import ChainAnswer, NodeRpc, Question
 from permalake.wormhole.reference import ChainInfo
 from permalake.wormhole.tables.chain_questions import SENDER, TOKEN, WRAPPED, WRAPPED_NFT
 
@@ -54,25 +54,20 @@ class _Receipt:
     published: frozenset[Published]
 
 
-class Evm:
+class Evm(NodeRpc[RpcNode]):
     """The RPC of one EVM chain."""
 
     errors = rpc_errors.EVM
 
     def __init__(self, chain: ChainInfo, node: RpcNode) -> None:
+        super().__init__(node)
         self._chain = chain
-        self._node = node
         self._search = LogSearch(chain.core, node)
         self._redemptions = RedemptionSearch(chain, node)
         self._custody = CustodySearch(chain, node)
         self._receipts: dict[str, Reply] = {}
         self._block = _FINALIZED
         self._is_of_chain = chain.evm_chain_id is None
-
-    @property
-    def is_down(self) -> bool:
-        """Whether the node is left alone at present."""
-        return self._node.is_down
 
     def answers(self, kind: str, questions: Sequence[Question]) -> list[ChainAnswer]:
         """Return an answer to every question, in order; those about one transaction stand together."""
@@ -97,10 +92,6 @@ class Evm:
         if fault := self._unfit():
             return [CustodyAnswer(unknown=fault)] * len(tokens)
         return self._custody.answers(day, tokens)
-
-    def close(self) -> None:
-        """Close all connections."""
-        self._node.close()
 
     def _unfit(self) -> str | None:
         """Return why nothing is asked: the node is of another chain, or did not say of which; else None."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 NEWEST_VERSION = 1
 """Newest version of Solana's transactions that is known here; a node withholds newer ones."""
@@ -51,18 +51,45 @@ class ChainAnswer:
     provisional: bool = False
 
 
-class ChainRpc(Protocol):
-    """The RPC of a chain."""
+class Node(Protocol):
+    """The node of a chain."""
 
     @property
     def is_down(self) -> bool:
         """Whether the node is left alone at present."""
         ...
 
-    def answers(self, kind: str, questions: Sequence[Question]) -> list[ChainAnswer]:
-        """Return an answer to every question of one kind, in order."""
-        ...
+
+class OpenNode(Node, Protocol):
+    """A node with connections to it."""
 
     def close(self) -> None:
         """Close all connections."""
         ...
+
+
+class ChainRpc(OpenNode, Protocol):
+    """The RPC of a chain."""
+
+    def answers(self, kind: str, questions: Sequence[Question]) -> list[ChainAnswer]:
+        """Return an answer to every question of one kind, in order."""
+        ...
+
+
+N = TypeVar("N", bound=OpenNode)
+
+
+class NodeRpc(Generic[N]):
+    """What every RPC has of its node."""
+
+    def __init__(self, node: N) -> None:
+        self._node = node
+
+    @property
+    def is_down(self) -> bool:
+        """Whether the node is left alone at present."""
+        return self._node.is_down
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._node.close()

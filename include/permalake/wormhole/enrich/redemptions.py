@@ -18,10 +18,9 @@ import pyarrow.compute as pc
 from permalake.engine.rows import Relation
 from permalake.pipeline.relations import QueryRunner, rows_where, table
 from permalake.wormhole.contracts.redemption_tables import COMPLETED, IN_FLIGHT, REDEMPTIONS, RPC
-from permalake.wormhole.enrich.chains import AnswerCache
-from permalake.wormhole.enrich.collector import Batch, Inquiry, Row, collect, counted
+from permalake.wormhole.enrich.collector import AnswerCache, Batch, Inquiry, Row, collect, counted
 from permalake.wormhole.enrich.evm_redemptions import RedemptionAnswer, SentTransfer
-from permalake.wormhole.enrich.questions import ChainRpc
+from permalake.wormhole.enrich.questions import ChainRpc, Node
 from permalake.wormhole.tables.redemptions import (
     KEPT,
     NEW,
@@ -39,13 +38,8 @@ _UNSETTLED = "unsettled"
 
 
 @runtime_checkable
-class RedemptionRpc(Protocol):
+class RedemptionRpc(Node, Protocol):
     """The RPC of a chain whose bridges tell what was redeemed."""
-
-    @property
-    def is_down(self) -> bool:
-        """Whether the node is left alone at present."""
-        ...
 
     def redemptions(self, asked: Sequence[SentTransfer]) -> list[RedemptionAnswer]:
         """Return an answer to every transfer, in order."""

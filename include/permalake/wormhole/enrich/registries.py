@@ -22,7 +22,7 @@ from permalake.net.http import RequestRejectedError, Service, UnavailableError
 from permalake.wormhole.enrich import rpc_errors
 from permalake.wormhole.enrich.foreign_values import aptos_address, whole_text
 from permalake.wormhole.enrich.jsonrpc import Call, Reply, RpcNode
-from permalake.wormhole.enrich.questions import ChainAnswer, Question
+from permalake.wormhole.enrich.questions import ChainAnswer, NodeRpc, Question
 from permalake.wormhole.reference import ChainInfo
 
 _QUERY = "/cosmwasm.wasm.v1.Query/SmartContractState"
@@ -33,19 +33,14 @@ _UNKNOWN = ChainAnswer(reason="the token bridge knows no such token")
 _OTHER = ChainAnswer(reason="the token bridge's name does not hash to the token")
 
 
-class Cosmos:
+class Cosmos(NodeRpc[RpcNode]):
     """The RPC (CometBFT) of one chain with Wormhole's CosmWasm contracts."""
 
     errors = rpc_errors.COSMOS
 
     def __init__(self, chain: ChainInfo, node: RpcNode) -> None:
-        self._node = node
+        super().__init__(node)
         self._bridge = _contract(chain)
-
-    @property
-    def is_down(self) -> bool:
-        """Whether the node is left alone at present."""
-        return self._node.is_down
 
     def answers(self, kind: str, questions: Sequence[Question]) -> list[ChainAnswer]:  # noqa: ARG002
         """Return the denomination or contract of every token, in order."""
@@ -57,34 +52,21 @@ class Cosmos:
             _denomination(question.subject, reply) for question, reply in zip(questions, replies, strict=True)
         ]
 
-    def close(self) -> None:
-        """Close all connections."""
-        self._node.close()
 
-
-class Aptos:
+class Aptos(NodeRpc[Service]):
     """The REST API of one chain with Wormhole's Move modules for Aptos."""
 
     def __init__(self, chain: ChainInfo, service: Service, setting: str) -> None:
-        self._service = service
+        super().__init__(service)
         self._setting = setting
         self._bridge = chain.token_bridge_program
         self._table: str | None = None
-
-    @property
-    def is_down(self) -> bool:
-        """Whether the node is left alone at present."""
-        return self._service.is_down
 
     def answers(self, kind: str, questions: Sequence[Question]) -> list[ChainAnswer]:  # noqa: ARG002
         """Return the coin type of every token, in order."""
         if self._bridge is None:
             return [_NO_BRIDGE] * len(questions)
         return [self._coin_type(self._bridge, question.subject) for question in questions]
-
-    def close(self) -> None:
-        """Close all connections."""
-        self._service.close()
 
     def _coin_type(self, bridge: str, token: str) -> ChainAnswer:
         try:
@@ -94,20 +76,20 @@ class Aptos:
                 "value_type": "0x1::type_info::TypeInfo",
                 "key": {"hash": f"0x{token}"},
             }
-            names = self._service.post(f"/tables/{table}/item", _type_names, item)
+            names = self._node.post(f"/tables/{table}/item", _type_names, item)
         except UnavailableError as error:
             return ChainAnswer(fault=str(error))
         except RequestRejectedError as rejected:
             body = rejected.body if isinstance(rejected.body, dict) else {}
             if rejected.status == 404 and body.get("error_code") == "table_item_not_found":
                 return _UNKNOWN
-            return ChainAnswer(fault=f"{self._service.name}: HTTP {rejected.status}; check {self._setting}")
+            return ChainAnswer(fault=f"{self._node.name}: HTTP {rejected.status}; check {self._setting}")
         proven = [name for name in names if hashlib.sha3_256(name.encode()).hexdigest() == token]
         return ChainAnswer(proven[0]) if proven else _OTHER
 
     def _native_infos(self, bridge: str) -> str:
         place = f"/accounts/{bridge}/resource/{bridge}::state::State"
-        return self._service.get(place, _table_of)
+        return self._node.get(place, _table_of)
 
 
 def _table_of(state: Any) -> str:

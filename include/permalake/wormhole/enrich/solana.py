@@ -11,7 +11,14 @@ from permalake.wormhole.codec import solana_accounts as codec
 from permalake.wormhole.codec.native_addresses import base58
 from permalake.wormhole.enrich import rpc_errors
 from permalake.wormhole.enrich.jsonrpc import Call, Reply, RpcNode
-from permalake.wormhole.enrich.questions import NEWEST_VERSION, TOO_NEW, WITHHELD, ChainAnswer, Question
+from permalake.wormhole.enrich.questions import (
+    NEWEST_VERSION,
+    TOO_NEW,
+    WITHHELD,
+    ChainAnswer,
+    NodeRpc,
+    Question,
+)
 from permalake.wormhole.reference import ChainInfo
 from permalake.wormhole.tables.chain_questions import OWNER, SENDER, TOKEN, WRAPPED, WRAPPED_NFT
 
@@ -21,20 +28,15 @@ _SIGNATURES_AT_ONCE = 1000
 _NO_ACCOUNT = "no such account"
 
 
-class Solana:
+class Solana(NodeRpc[RpcNode]):
     """The RPC of one chain with Solana's accounts and programs."""
 
     errors = rpc_errors.SOLANA
 
     def __init__(self, chain: ChainInfo, node: RpcNode) -> None:
+        super().__init__(node)
         self._chain = chain
-        self._node = node
         self._signers: dict[bytes, ChainAnswer] = {}
-
-    @property
-    def is_down(self) -> bool:
-        """Whether the node is left alone at present."""
-        return self._node.is_down
 
     def answers(self, kind: str, questions: Sequence[Question]) -> list[ChainAnswer]:
         """Return an answer to every question, in order; those about one transaction stand together."""
@@ -46,10 +48,6 @@ class Solana:
             TOKEN: self._tokens,
         }[kind]
         return ask(questions)
-
-    def close(self) -> None:
-        """Close all connections."""
-        self._node.close()
 
     # -- Senders -------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from permalake.contracts import Table
 from permalake.lake import Attempt, CarryAttempt
 from permalake.pipeline.side_rows import append_new
-from permalake.wormhole.enrich.chains import AnswerCache
+from permalake.wormhole.enrich.collector import AnswerCache
 
 
 def answer_cache(
