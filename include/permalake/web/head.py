@@ -31,6 +31,10 @@ _CONTRACT = ("/api/permanode/", "/api/wormhole/")
 """Prefixes of the contract's own routes, whose objects have the member ``provisional``."""
 _CORE_V2 = "core v2"
 """The routes of a Stardust node stand below the contract's prefix too, in their own form."""
+UNHEALTHY: dict[int | str, dict[str, Any]] = {
+    503: {"description": "No day is published, or the store does not answer."}
+}
+"""The responses of a network's health beside 200."""
 _Handler = Callable[[Request], Awaitable[Response]]
 
 
@@ -47,6 +51,13 @@ def with_head_headers(request: Request, network: str, response: Response) -> Res
         response.headers[TIME] = f"{position.at:%Y-%m-%dT%H:%M:%SZ}"
         response.headers[LAG] = f"{position.lag():.1f}"
     return response
+
+
+def health_of(lake: RequestLake, table: str) -> Response:
+    """Return 200 with the head's headers once a table has a published day and the store answers, else 503."""
+    published = lake.snapshot.days(lake.network, table)
+    is_well = published and lake.request.app.state.stores.answer(lake.network)
+    return with_head_headers(lake.request, lake.network, Response(status_code=200 if is_well else 503))
 
 
 def current_with_head(lake: RequestLake, content: Any) -> Response:
