@@ -232,12 +232,8 @@ def _chain_fields(lake: RequestLake, reference: Reference, query: _ChainQuery) -
 
 def _chain_field(lake: RequestLake, reference: Reference, name: str, label: str, value: str) -> ListField:
     """Return the choice among the chains that have sent a message; one that was asked for is among them."""
-
-    def counted() -> list[int]:
-        rows = lake.rows("SELECT DISTINCT emitter_chain AS id FROM messages_daily", messages_daily=Scan())
-        return [row["id"] for row in rows]
-
-    numbers = set(lake.once("chains with a message", counted))
+    rows = lake.kept_rows("SELECT DISTINCT emitter_chain AS id FROM messages_daily", messages_daily=Scan())
+    numbers = {row["id"] for row in rows}
     chosen = str(read(identifiers.chain_id, value)) if value else ""
     numbers |= {int(chosen)} if chosen else set()
     named = sorted((chain_name(reference, number), str(number)) for number in numbers)
@@ -245,13 +241,10 @@ def _chain_field(lake: RequestLake, reference: Reference, name: str, label: str,
 
 
 def _applications(lake: RequestLake) -> tuple[tuple[str, str], ...]:
-    def counted() -> list[str]:
-        rows = lake.rows(
-            "SELECT DISTINCT app_id FROM applications_daily ORDER BY 1", applications_daily=Scan()
-        )
-        return [row["app_id"] for row in rows]
-
-    ids = lake.once("applications with a message", counted)
+    rows = lake.kept_rows(
+        "SELECT DISTINCT app_id FROM applications_daily ORDER BY 1", applications_daily=Scan()
+    )
+    ids = [row["app_id"] for row in rows]
     return (("", "any"), *((app_id, links.APPLICATIONS.get(app_id, app_id)) for app_id in ids))
 
 
