@@ -28,7 +28,7 @@ from permalake.web.problems import documented
 from permalake.web.published import published_state
 from permalake.web.ranges import newest_real
 from permalake.web.state import RequestLake, lake_of
-from permalake.web.synthetic import spans_of
+from permalake.web.synthetic import iso, spans_of
 from permalake.web.year_strip import year_strip
 
 router = page_router()
@@ -86,9 +86,9 @@ def _card(
         counts[state.word] = counts.get(state.word, 0) + 1
     return {
         "network": network,
-        "last": _iso(newest_real(published)),
+        "last": iso(newest_real(published)),
         **spans_of(published),
-        "carried": _iso(carried_until(days)),
+        "carried": iso(carried_until(days)),
         "published": len(published),
         "quarantined": sum(day.quarantined for day in days),
         "states": counts,
@@ -133,10 +133,6 @@ def _live(request: Request, network: str) -> dict[str, Any] | None:
         "lagSeconds": round(head.lag(), 1),
         "provisional": True,
     }
-
-
-def _iso(day: date | None) -> str | None:
-    return day.isoformat() if day else None
 
 
 class _Calendar:

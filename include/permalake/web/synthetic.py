@@ -34,15 +34,16 @@ def spans_of(days: Iterable[date]) -> DaySpans:
     made_up = {day for day in listed if is_synthetic(day)}
     real = listed - made_up - {NO_TIME}
     return {
-        "real_first": _iso(min(real, default=None)),
-        "real_last": _iso(max(real, default=None)),
-        "synthetic_first": _iso(min(made_up, default=None)),
-        "synthetic_last": _iso(max(made_up, default=None)),
+        "real_first": iso(min(real, default=None)),
+        "real_last": iso(max(real, default=None)),
+        "synthetic_first": iso(min(made_up, default=None)),
+        "synthetic_last": iso(max(made_up, default=None)),
         "untimed": NO_TIME in listed,
     }
 
 
-def _iso(day: date | None) -> str | None:
+def iso(day: date | None) -> str | None:
+    """Return a day as text; None of none."""
     return day.isoformat() if day else None
 
 
