@@ -8,7 +8,7 @@ from datetime import date
 from threading import BoundedSemaphore
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Path, Request
 from pydantic import Field
 from starlette.responses import Response
 from typing_extensions import TypedDict
@@ -27,7 +27,7 @@ from permalake.transparency.proofs import day_proof, row_proof
 from permalake.transparency.served import ServedLog, served_log
 from permalake.transparency.signing import FOLDER
 from permalake.web.answers import Base64, Bytes32, Count, answer
-from permalake.web.paging import NoQuery
+from permalake.web.paging import Nothing
 from permalake.web.parameter_types import IsoDate
 from permalake.web.problems import ProblemError, bad_request, documented, not_found, not_served
 from permalake.web.published import published_state
@@ -75,7 +75,7 @@ def day_route(
     request: Request,
     network: Network,
     day: Day,
-    query: Annotated[NoQuery, Query()],  # noqa: ARG001
+    query: Nothing,  # noqa: ARG001
 ) -> Response:
     """Return the proof that a day's manifest is in the signed log: manifest, path, checkpoint and key."""
     lake = _lake(request, network)
@@ -98,7 +98,7 @@ def row_route(
     key: Annotated[
         str, Path(max_length=200, description="A message's id, a VAA's row key …", examples=["00" * 32])
     ],
-    query: Annotated[NoQuery, Query()],  # noqa: ARG001
+    query: Nothing,  # noqa: ARG001
 ) -> Response:
     """Return the proof that a row, such as a message with its bytes, is in the signed log.
 

@@ -9,7 +9,7 @@ imported when the server starts. It returns a :class:`Mount` for each router and
     def block_metadata(
         lake: PublishedLake,
         blockId: Annotated[str, Path(examples=["0xa62c…"])],
-        query: Annotated[NoQuery, Query()],
+        query: Nothing,
     ) -> Response:
         '''Return the metadata of a block (TIP-25).'''
         …

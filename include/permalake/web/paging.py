@@ -15,6 +15,7 @@ from datetime import date
 from functools import cache
 from typing import Annotated, Any, Literal
 
+from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from permalake.config.serving import ServeSettings
@@ -40,6 +41,10 @@ class NoQuery(BaseModel):
     """Query parameters of a route that has none; base of all others: an unknown one is an error (400)."""
 
     model_config = ConfigDict(extra="forbid")
+
+
+Nothing = Annotated[NoQuery, Query()]
+"""The type of the query of a route that has none."""
 
 
 class PageOptions(NoQuery):

@@ -16,10 +16,10 @@ from permalake.iota.rest import ledger
 from permalake.iota.rest.address_history import AddressHistory, history_of
 from permalake.iota.rest.chrysalis_answers import AddressType, BareOutputId, BaseTokens
 from permalake.iota.rest.holdings import since
-from permalake.iota.rest.parameters import BECH32_SCHEMA, NodePage, Nothing, bech32_address
+from permalake.iota.rest.parameters import BECH32_SCHEMA, NodePage, bech32_address
 from permalake.iota.rest.stardust_answers import MilestoneIndex
 from permalake.web.answers import Bytes32, Count, Cursor, Enveloped, PageSize, answer
-from permalake.web.paging import ListPage
+from permalake.web.paging import ListPage, Nothing
 from permalake.web.parameter_types import hex_id, hex_schema
 from permalake.web.problems import documented
 from permalake.web.state import PublishedLake, RequestLake

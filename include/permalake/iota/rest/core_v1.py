@@ -19,11 +19,12 @@ from permalake.iota.rest.chrysalis_answers import (
 )
 from permalake.iota.rest.holdings import since
 from permalake.iota.rest.known_networks import node_parameters
-from permalake.iota.rest.parameters import Index, Nothing, OutputId, TransactionId
+from permalake.iota.rest.parameters import Index, OutputId, TransactionId
 from permalake.iota.rest.stardust_answers import MilestoneIndex
 from permalake.version import VERSION
 from permalake.web.answers import Bytes32, Count, Enveloped, Seconds, answer
 from permalake.web.head import HeadRoute, current_with_head
+from permalake.web.paging import Nothing
 from permalake.web.parameter_types import hex_id, output_id
 from permalake.web.problems import documented
 from permalake.web.state import PublishedLake, RequestLake, promptly

@@ -32,7 +32,6 @@ from permalake.iota.rest.parameters import (
     BlockId,
     Index,
     MilestoneId,
-    Nothing,
     OutputId,
     TransactionId,
     milestone_index,
@@ -46,6 +45,7 @@ from permalake.version import VERSION
 from permalake.web.answers import answer, json_or_raw
 from permalake.web.batches import BatchedAnswer, alone
 from permalake.web.head import HeadRoute, current_with_head
+from permalake.web.paging import Nothing
 from permalake.web.parameter_types import hex_id, output_id
 from permalake.web.problems import documented, not_found
 from permalake.web.responses import immutable_bytes, immutable_json, wants_raw

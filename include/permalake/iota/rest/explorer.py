@@ -20,14 +20,13 @@ from permalake.iota.rest.parameters import (
     BlockId,
     Index,
     MilestoneId,
-    Nothing,
     StardustAddress,
     bech32_address,
 )
 from permalake.iota.rest.stardust_answers import Id32, MilestoneIndex
 from permalake.lake.serving import Scan
 from permalake.web.answers import Count, Cursor, PageSize, TokenText, answer
-from permalake.web.paging import LIMIT, NoQuery, PageQuery, Unsigned, items_of_page
+from permalake.web.paging import LIMIT, NoQuery, Nothing, PageQuery, Unsigned, items_of_page
 from permalake.web.parameter_types import hex_id
 from permalake.web.problems import documented, not_found
 from permalake.web.state import PublishedLake, RequestLake

@@ -14,7 +14,7 @@ from permalake.iota.codec.outputs import Protocol
 from permalake.iota.codec.to_json import BLOCKS_JSON, block_json
 from permalake.iota.rest import ledger
 from permalake.iota.rest.chrysalis_answers import ChrysalisMessage, ConflictReason, LedgerState
-from permalake.iota.rest.parameters import MessageId, NodePage, Nothing, TransactionId
+from permalake.iota.rest.parameters import MessageId, NodePage, TransactionId
 from permalake.iota.rest.stardust_answers import MilestoneIndex, StardustBlock
 from permalake.web.answers import (
     Bytes32,
@@ -29,7 +29,7 @@ from permalake.web.answers import (
 )
 from permalake.web.batches import BatchedAnswer, alone
 from permalake.web.head import HeadRoute
-from permalake.web.paging import ListPage
+from permalake.web.paging import ListPage, Nothing
 from permalake.web.parameter_types import hex_id, tag_hex
 from permalake.web.problems import documented
 from permalake.web.responses import RAW_TYPES, immutable_bytes, immutable_json, wants_raw

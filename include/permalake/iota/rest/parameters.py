@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import Path, Query
+from fastapi import Path
 from pydantic import Field
 
 from permalake.config.networks import NetworkSettings
 from permalake.iota.codec.bech32 import decode_address
-from permalake.web.paging import LIMIT, ListPage, NoQuery, PageQuery, Text, Unsigned
+from permalake.web.paging import LIMIT, ListPage, PageQuery, Text, Unsigned
 from permalake.web.parameter_types import hex_schema
 from permalake.web.problems import bad_request
 from permalake.web.state import RequestLake
@@ -72,7 +72,6 @@ MilestoneId = Annotated[
     ),
 ]
 Index = Annotated[int, Path(ge=0, le=MAX_INDEX, description="Index of a milestone.", examples=[17339])]
-Nothing = Annotated[NoQuery, Query()]
 
 
 def milestone_index(text: str) -> int:

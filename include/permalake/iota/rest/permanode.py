@@ -19,12 +19,12 @@ from permalake.iota.rest.addresses import AddressOutputs, Bech32, Ed25519, Outpu
 from permalake.iota.rest.core_v2 import milestone_by_id, milestone_payload
 from permalake.iota.rest.holdings import OWNERS
 from permalake.iota.rest.messages import protocol_of
-from permalake.iota.rest.parameters import MAX_INDEX, NodePage, Nothing, bech32_address
+from permalake.iota.rest.parameters import MAX_INDEX, NodePage, bech32_address
 from permalake.iota.rest.stardust_answers import MilestoneIndex, StardustMilestone
 from permalake.lake.serving import Scan
 from permalake.web.answers import Bytes32, Count, Cursor, Enveloped, Seconds, answer, json_or_raw
 from permalake.web.head import HeadRoute
-from permalake.web.paging import ListPage
+from permalake.web.paging import ListPage, Nothing
 from permalake.web.parameter_types import hex_id
 from permalake.web.problems import bad_request, documented
 from permalake.web.state import PublishedLake, RequestLake

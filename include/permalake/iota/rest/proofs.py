@@ -26,11 +26,12 @@ from permalake.iota.codec.milestones import decode_milestone
 from permalake.iota.rest import ledger
 from permalake.iota.rest.chrysalis_answers import ChrysalisMessage
 from permalake.iota.rest.cones import INCLUDED, ProvenCone, cone_of
-from permalake.iota.rest.parameters import BlockId, MessageId, Nothing
+from permalake.iota.rest.parameters import BlockId, MessageId
 from permalake.iota.rest.stardust_answers import StardustBlock, StardustMilestone
 from permalake.web import responses
 from permalake.web.answers import answer
 from permalake.web.json_body import JsonRoute
+from permalake.web.paging import Nothing
 from permalake.web.parameter_types import hex_id
 from permalake.web.problems import bad_request, documented, not_found, not_served
 from permalake.web.state import PublishedLake, RequestLake

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from fastapi import APIRouter, Query
+from fastapi import APIRouter
 from starlette.responses import Response
 from typing_extensions import TypedDict
 
 from permalake.web.answers import answer
 from permalake.web.head import UNHEALTHY, health_of
-from permalake.web.paging import NoQuery
+from permalake.web.paging import Nothing
 from permalake.web.problems import documented
 from permalake.web.state import PublishedLake
 
@@ -37,6 +35,6 @@ def health(lake: PublishedLake) -> Response:
 
 
 @router.get("/api/routes", responses={**documented(), **answer(NodeRoutes)})
-def routes(lake: PublishedLake, query: Annotated[NoQuery, Query()]) -> Response:  # noqa: ARG001
+def routes(lake: PublishedLake, query: Nothing) -> Response:  # noqa: ARG001
     """Return the routes of the network, as a Stardust node lists those of its plugins."""
     return lake.current({"routes": _PLUGINS[lake.settings.network(lake.network).protocol]})

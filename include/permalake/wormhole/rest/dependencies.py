@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
 
-from fastapi import Depends, Path, Query
+from fastapi import Depends, Path
 from pydantic import BeforeValidator
 from starlette.requests import Request
 
 from permalake.config import Settings
-from permalake.web.paging import NoQuery
 from permalake.web.problems import bad_request
 from permalake.web.responses import also_shows
 from permalake.wormhole.reference import Reference, load_reference
@@ -60,7 +59,6 @@ MessageSequence = Annotated[
     str,
     Path(description="Sequence (u64).", examples=["85075"], json_schema_extra={"pattern": "^[0-9]{1,19}$"}),
 ]
-Nothing = Annotated[NoQuery, Query()]
 
 
 def _number_of(value: Any) -> Any:

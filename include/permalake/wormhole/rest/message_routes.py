@@ -13,7 +13,7 @@ from starlette.responses import Response
 from permalake.contracts.rows import Row
 from permalake.web.answers import answer
 from permalake.web.head import HeadRoute
-from permalake.web.paging import Microseconds, PageQuery, Text
+from permalake.web.paging import Microseconds, Nothing, PageQuery, Text
 from permalake.web.parameter_types import IsoDate
 from permalake.web.problems import documented, not_found
 from permalake.web.row_types import members_type, page_of, row_type
@@ -22,7 +22,7 @@ from permalake.web.synthetic import is_synthetic
 from permalake.web.table_pages import ListedTable, json_value, table_page
 from permalake.wormhole.contracts import WORMHOLE_TABLES, tables
 from permalake.wormhole.rest import identifiers
-from permalake.wormhole.rest.dependencies import ChainNumber, NamedMessage, Nothing, read
+from permalake.wormhole.rest.dependencies import ChainNumber, NamedMessage, read
 from permalake.wormhole.rest.events import EVENT_TABLES, EventFilter, EventKey, find, list_events, load
 from permalake.wormhole.rest.wormholescan_answers import MessageName
 

@@ -9,11 +9,11 @@ from pydantic import Field
 from starlette.responses import Response
 
 from permalake.web.answers import answer
-from permalake.web.paging import NoQuery
+from permalake.web.paging import NoQuery, Nothing
 from permalake.web.problems import bad_request, documented, not_found
 from permalake.web.state import PublishedLake, RequestLake
 from permalake.wormhole.rest import identifiers, scorecards
-from permalake.wormhole.rest.dependencies import BundledReference, Chain, Emitter, NamedMessage, Nothing, read
+from permalake.wormhole.rest.dependencies import BundledReference, Chain, Emitter, NamedMessage, read
 from permalake.wormhole.rest.events import EventFilter, list_events, load
 from permalake.wormhole.rest.vaa_documents import VAA_TABLES, observations
 from permalake.wormhole.rest.wormholescan_answers import (

@@ -9,13 +9,13 @@ from pydantic import BeforeValidator, Field
 from starlette.responses import Response
 
 from permalake.web.answers import answer
-from permalake.web.paging import LIMIT, NoQuery, items_of_page
+from permalake.web.paging import LIMIT, NoQuery, Nothing, items_of_page
 from permalake.web.parameter_types import IsoTime
 from permalake.web.problems import bad_request, documented, not_found, not_served
 from permalake.web.responses import immutable_json
 from permalake.web.state import PublishedLake, RequestLake, at_once, lacks, promptly
 from permalake.wormhole.rest import identifiers
-from permalake.wormhole.rest.dependencies import BundledReference, Chain, Emitter, NamedMessage, Nothing, read
+from permalake.wormhole.rest.dependencies import BundledReference, Chain, Emitter, NamedMessage, read
 from permalake.wormhole.rest.events import EventFilter, find, list_events, load, signed_vaa
 from permalake.wormhole.rest.identifiers import MessageId
 from permalake.wormhole.rest.operations import OPERATION_TABLES, operation, transaction
