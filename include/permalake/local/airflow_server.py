@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -19,7 +18,7 @@ import psutil
 from permalake.errors import PermalakeError
 from permalake.local import airflow_metadata, airflow_secrets, config_of_make
 from permalake.local.airflow_env import AIRFLOW_HOME, airflow_environment
-from permalake.local.services.daemon import alone, free_port
+from permalake.local.services.daemon import alone, free, free_port
 from permalake.paths import DAGS, ROOT
 from permalake.process_start import start_of
 from permalake.spark.submit import bin_folder
@@ -77,7 +76,8 @@ def _up() -> str:
     if set(running) == set(PARTS):
         return str(json.loads(STATE.read_text())["address"])
     down()
-    _check_free(number)
+    if not free(number):
+        raise PermalakeError(f"port {number} is taken; choose another with PERMALAKE_PORT")
     environment = server_environment(address, number)
     state: dict[str, dict[str, int | str]] = {}
     processes: dict[str, subprocess.Popen[bytes]] = {}
@@ -213,15 +213,6 @@ def _signal(group: int, sign: int) -> None:
         os.killpg(group, sign)
     except ProcessLookupError:
         return
-
-
-def _check_free(number: int) -> None:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", number))
-        except OSError:
-            raise PermalakeError(f"port {number} is taken; choose another with PERMALAKE_PORT") from None
 
 
 def _wait_until_well(address: str) -> None:
