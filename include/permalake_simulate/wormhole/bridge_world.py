@@ -16,6 +16,7 @@ from permalake.errors import ConfigError
 from permalake.seeds import digest
 from permalake.wormhole.codec.encode_vaa import guardian_address
 from permalake.wormhole.codec.guardians import quorum
+from permalake.wormhole.codec.vaa import GENESIS
 
 FIRST_SET = 1_000
 SOLANA = 1
@@ -102,8 +103,8 @@ class WormholeWorld:
                 raise ConfigError(f"{name}: {getattr(self, name)} is no share; choose 0 to 1")
         if self.days < 1 or self.messages < self.days:
             raise ConfigError(f"messages: {self.messages} do not fill {self.days} days")
-        if self.start < date(2020, 8, 1):
-            raise ConfigError(f"start: {self.start} lies before Wormhole's first day, 2020-08-01")
+        if self.start < GENESIS:
+            raise ConfigError(f"start: {self.start} lies before Wormhole's first day, {GENESIS}")
 
     @property
     def quorum(self) -> int:

@@ -14,6 +14,7 @@ one.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
@@ -40,6 +41,9 @@ ERRORS = (
 EMPTY, BAD_VERSION, SHORT_HEADER, SHORT_BODY, UNORDERED = range(1, 6)
 
 VERSION = 1
+GENESIS_TIME = datetime(2020, 8, 1, tzinfo=UTC)
+"""The beginning of Wormhole: a body with an earlier time stands at another date."""
+GENESIS = GENESIS_TIME.date()
 SEQUENCE_WIDTH = 16
 _HEADER = np.dtype([("version", "u1"), ("guardian_set_index", ">u4"), ("signature_count", "u1")])
 _BODY = np.dtype(

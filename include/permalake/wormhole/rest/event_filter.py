@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from typing import NamedTuple
 
+from permalake.wormhole.codec.vaa import GENESIS_TIME
 from permalake.wormhole.rest.rows import Parameters
 
 _PUBLICATION = "message_publication"
 _MOVED_DETAILS = "application_transfer_details"
 TARGET_TABLES = ("token_transfer_payload", "nft_transfer_payload", "application_transfers")
 """Tables that name the chain to which a message moves something, as ``target_chain``."""
-FIRST_REAL_TIME = datetime(2020, 8, 1, tzinfo=UTC)
-"""Bodies with an earlier time stand at another date (SPEC section 5)."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ class EventFilter:
     def first_day(self) -> date | None:
         """First partition that can match."""
         # A body's time shows its day only from then on.
-        timed = self.since.date() if self.since and self.since >= FIRST_REAL_TIME else None
+        timed = self.since.date() if self.since and self.since >= GENESIS_TIME else None
         return max(filter(None, (self.start, timed)), default=None)
 
     @property

@@ -15,13 +15,9 @@ from permalake.lake.serving import EVERYTHING, Scan
 from permalake.web.state import RequestLake
 from permalake.web.synthetic import is_synthetic
 from permalake.wormhole.codec.applications.decode import TOKEN_BRIDGE_APP
+from permalake.wormhole.codec.vaa import GENESIS_TIME
 from permalake.wormhole.contracts.tables import MESSAGE_PUBLICATION
-from permalake.wormhole.rest.event_filter import (
-    FIRST_REAL_TIME,
-    TARGET_TABLES,
-    EventFilter,
-    EventKey,
-)
+from permalake.wormhole.rest.event_filter import TARGET_TABLES, EventFilter, EventKey
 from permalake.wormhole.rest.rows import Parameters
 
 _GROWTH = 4
@@ -145,7 +141,7 @@ def _timeless_days(lake: RequestLake) -> set[date]:
 
     def derive() -> set[date]:
         table = lake.snapshot.table(lake.network, _PUBLICATION)
-        first = int(FIRST_REAL_TIME.timestamp()) * 1_000_000
+        first = int(GENESIS_TIME.timestamp()) * 1_000_000
         files = table.files if table else ()
         return {file.day for file in files if file.bounds.get("timestamp", (0, 0))[0] < first}
 
@@ -179,7 +175,7 @@ def _ask(lake: RequestLake, question: _Question, days: Sequence[date], *, real: 
         return []
     bound = Parameters()
     conditions = question.event_filter.conditions(bound)
-    conditions.append(f"p.timestamp {'>=' if real else '<'} {bound.add(FIRST_REAL_TIME)}")
+    conditions.append(f"p.timestamp {'>=' if real else '<'} {bound.add(GENESIS_TIME)}")
     if question.after is not None:
         time, key = bound.add(question.after[0]), bound.add(question.after[1])
         sign = "<" if question.newest else ">"

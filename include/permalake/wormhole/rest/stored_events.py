@@ -20,10 +20,10 @@ from permalake.stores.bigtable_reader import BigtableReader, Cells
 from permalake.stores.readers import StoreReaders
 from permalake.web.state import RequestLake, not_at_once
 from permalake.wormhole.codec.bridge_payloads import TOKEN_BRIDGE, decode_payloads
-from permalake.wormhole.codec.vaa import decode_vaas
+from permalake.wormhole.codec.vaa import GENESIS_TIME, decode_vaas
 from permalake.wormhole.contracts import tables
 from permalake.wormhole.events.families import FAMILIES, Family
-from permalake.wormhole.rest.event_filter import FIRST_REAL_TIME, EventKey
+from permalake.wormhole.rest.event_filter import EventKey
 
 _FAMILIES = {family.table.name: family for family in FAMILIES}
 _TIME, _SIGNED = "MessagePublication:Timestamp", "QuorumState:SignedVAA"
@@ -52,7 +52,7 @@ class StoredEvents:
             return None
         time = datetime.fromisoformat(cells[_TIME].decode())
         # A body without a real time does not show its day.
-        held = time >= FIRST_REAL_TIME and time.date() in self._days
+        held = time >= GENESIS_TIME and time.date() in self._days
         return EventKey(row_key, time.date(), time) if held else None
 
     def rows(self, keys: Sequence[EventKey], table: str, *, prices: bool) -> dict[str, Row | None]:

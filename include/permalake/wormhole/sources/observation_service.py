@@ -23,12 +23,13 @@ from permalake.config import Settings
 from permalake.config.networks import WormholeSettings
 from permalake.intervals import Span
 from permalake.net.http import RequestRejectedError, Service, UnavailableError
+from permalake.wormhole.codec.vaa import GENESIS_TIME
 from permalake.wormhole.sources.document_cache import Document, DocumentCache
 from permalake.wormhole.sources.listing import walk
 from permalake.wormhole.sources.misses import Misses
 from permalake.wormhole.sources.observation_files import FIELDS, NAME
 from permalake.wormhole.sources.vaa_documents import unix_time
-from permalake.wormhole.sources.wormholescan import GENESIS, base
+from permalake.wormhole.sources.wormholescan import base
 
 _ROUTE = "/api/v1/observations"
 _NOTE = "not-observed.json"
@@ -158,7 +159,7 @@ class _ObservationClient:
     def list_day(self, landed: DocumentCache, day: date, signers: Signers, force: bool) -> None:
         """Land what the list has of a day, as far as it goes."""
         begin = datetime(day.year, day.month, day.day, tzinfo=UTC)
-        if begin < GENESIS or not self._lists:
+        if begin < GENESIS_TIME or not self._lists:
             return
         if len(self.due(landed, day, signers, force=force)) <= _WORTH_THE_LIST:
             return

@@ -17,8 +17,8 @@ from permalake.contracts.steps import MIRRORED
 from permalake.net import object_storage
 from permalake.spark.frames import of_rows
 from permalake.transparency.landed import LandedDay, LandedDays
+from permalake.wormhole.codec.vaa import GENESIS
 from permalake.wormhole.contracts import WORMHOLE_TABLES
-from permalake.wormhole.tables.copies import GENESIS
 
 RAW = ("quorum_state", "message_publication", "observations")
 DETAILS = ("token_transfer_details", "chain_details", "application_transfer_details")

@@ -8,11 +8,11 @@ import struct
 from datetime import UTC, date, datetime
 from typing import Any
 
+from permalake.wormhole.codec.vaa import GENESIS_TIME
 from permalake.wormhole.sources.document_cache import UNDATED, Document
 
 MARGIN_SECONDS = 10 * 60
 """An operation carries the time of its transaction; its VAA's may differ so much."""
-_GENESIS = datetime(2020, 8, 1, tzinfo=UTC).timestamp()
 _HEADER, _SIGNATURE = 6, 66
 _VAA_FIELDS = ("id", "vaa", "timestamp", "indexedAt", "txHash")
 
@@ -45,7 +45,7 @@ def days_of_document(document: Document) -> tuple[date, date]:
     real time is stored as :data:`UNDATED`, as other copies of it may hold more.
     """
     body = body_time(document.get("vaa"))
-    if body is not None and body >= _GENESIS:
+    if body is not None and body >= GENESIS_TIME.timestamp():
         return _day(body), _day(body)
     times = _day_of_times(document)
     return (times if body is None else UNDATED), times
@@ -56,7 +56,7 @@ def _day_of_times(document: Document) -> date:
     seen = document.get("timestamp") or (source.get("timestamp") if isinstance(source, dict) else None)
     for text in (seen, document.get("indexedAt")):
         second = unix_time(text)
-        if second is not None and second >= _GENESIS:
+        if second is not None and second >= GENESIS_TIME.timestamp():
             return _day(second)
     return UNDATED
 

@@ -28,6 +28,7 @@ from permalake.config.networks import WormholeSettings
 from permalake.errors import PermalakeError
 from permalake.intervals import Span, joined
 from permalake.net.http import RequestRejectedError, Service, UnavailableError
+from permalake.wormhole.codec.vaa import GENESIS_TIME
 from permalake.wormhole.reference import load_reference
 from permalake.wormhole.sources.deep_days import NOT_THERE, TOO_DEEP, DeepDays, Emitter, IncompleteError
 from permalake.wormhole.sources.document_cache import Document, DocumentCache, NoteNews
@@ -47,7 +48,6 @@ URL = "https://api.wormholescan.io"
 LOOK_BACK = 3
 """Days before the fetched ones that are listed once more: the explorer may have indexed a VAA late."""
 
-GENESIS = datetime(2020, 8, 1, tzinfo=UTC)
 # What is younger than this may not have been indexed yet.
 _LAG_SECONDS = 15 * 60
 _KEPT = "what it did answer is kept, run it again"
@@ -158,7 +158,7 @@ class _Client:
 
     def fetch(self, start: date, end: date, force: bool) -> News:
         """Request what is missing of start..end; return how many documents were new, by day."""
-        span = max(_second(start), int(GENESIS.timestamp())), _second(end + timedelta(1))
+        span = max(_second(start), int(GENESIS_TIME.timestamp())), _second(end + timedelta(1))
         sealed = min(span[1], int(self._clock()) - _LAG_SECONDS)
         # Operations first: they name the emitters of days that lie too deep in the list of VAAs.
         for kind, lister in (("operations", self._list_operations), ("vaas", self._list_vaas)):
@@ -178,7 +178,7 @@ class _Client:
     def fetch_operations(self, start: date, end: date) -> News:
         """Request the operations of start..end whatever is landed; return how many VAAs were new, by day."""
         span = (
-            max(_second(start), int(GENESIS.timestamp())),
+            max(_second(start), int(GENESIS_TIME.timestamp())),
             min(_second(end + timedelta(1)), int(self._clock())),
         )
         if span[0] < span[1]:
@@ -224,7 +224,7 @@ class _Client:
             old = [
                 document
                 for document in documents
-                if (unix_time(document.get("timestamp")) or 0) < GENESIS.timestamp()
+                if (unix_time(document.get("timestamp")) or 0) < GENESIS_TIME.timestamp()
             ]
             self._keep("vaas", old)
             if not old or len(old) < len(documents) or documents == before:

@@ -29,6 +29,7 @@ from permalake.lake.task_files import WrittenFile
 from permalake.pipeline import alerts
 from permalake.pipeline.live import Advance
 from permalake.pipeline.workspace import Workspace
+from permalake.wormhole.codec.vaa import GENESIS
 from permalake.wormhole.contracts import WORMHOLE_TABLES
 from permalake.wormhole.contracts.tables import OBSERVATIONS, TOKEN_PRICES, TOKEN_TRANSFER_DETAILS
 from permalake.wormhole.contracts.waiting import HEAD_TABLES, WAITING_OBSERVATIONS
@@ -42,7 +43,7 @@ from permalake.wormhole.sources.growing_vaas import growing_source
 from permalake.wormhole.sources.wormhole_source import section
 from permalake.wormhole.steps.event_writer import REFUSED_VAAS, event_rows
 from permalake.wormhole.steps.published_messages import PublishedMessages
-from permalake.wormhole.tables.copies import GENESIS, distinct_vaas, of_days
+from permalake.wormhole.tables.copies import distinct_vaas, of_days
 from permalake.wormhole.tables.documents import COLUMNS, identified, identities
 from permalake.wormhole.tables.event_tables import EVENT_TABLES
 from permalake.wormhole.tables.head_changes import HeadChanges, changes, quarantine_rows, without

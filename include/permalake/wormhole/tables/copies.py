@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from permalake.arrays.cursor import I64
+from permalake.wormhole.codec.vaa import GENESIS, GENESIS_TIME
 
-GENESIS = dt.date(2020, 8, 1)
 NEVER = dt.date(1970, 1, 1)
 VAA_SCHEMA = pa.schema(
     [
@@ -49,7 +49,7 @@ def distinct_vaas(documents: pa.Table) -> pa.Table:
     is_own_claim = pc.fill_null(pc.equal(pc.ascii_lower(ordered["claimed_id"]), ordered["identity"]), True)
     tx_id = pc.if_else(is_own_claim, ordered["tx_id"], pa.scalar(None, pa.string()))
     document_time = ordered["document_time"].cast(pa.timestamp("us", tz="UTC"))
-    genesis = pa.scalar(dt.datetime.combine(GENESIS, dt.time(), dt.UTC), document_time.type)
+    genesis = pa.scalar(GENESIS_TIME, document_time.type)
     day_time = pc.if_else(pc.greater_equal(document_time, genesis), document_time, None)
     day_time = pc.coalesce(day_time, ordered["indexed_at"].cast(document_time.type))
     distinct = ordered.filter(pa.array(first))

@@ -24,8 +24,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from permalake.wormhole.codec.vaa import decode_vaas
-from permalake.wormhole.tables.copies import GENESIS, VAA_SCHEMA, distinct_vaas
+from permalake.wormhole.codec.vaa import GENESIS, decode_vaas
+from permalake.wormhole.tables.copies import VAA_SCHEMA, distinct_vaas
 
 # VAA v1: version u8, guardian set u32, signature count u8, signatures of 66 bytes, then the body.
 _HEADER = 6

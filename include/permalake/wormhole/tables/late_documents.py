@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from permalake.contracts.quarantine import RAW_LIMIT
-from permalake.wormhole.tables.copies import GENESIS
+from permalake.wormhole.codec.vaa import GENESIS
 from permalake.wormhole.tables.documents import body_of, dated, identified, signature_count
 
 _MANY_DAYS = 1000

@@ -7,8 +7,6 @@ applies of malformed, unknown_guardian, bad_signature.
 
 from __future__ import annotations
 
-import datetime as dt
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,15 +15,14 @@ from pyspark.sql import functions as F
 
 from permalake.contracts.reason_codes import MessageReason
 from permalake.wormhole.codec.guardians import GuardianSets, recover_addresses
+from permalake.wormhole.codec.vaa import GENESIS_TIME
 from permalake.wormhole.contracts.tables import OBSERVATIONS
-from permalake.wormhole.tables.copies import GENESIS
 from permalake.wormhole.tables.documents import signature_count
 from permalake.wormhole.tables.verified_vaas import REFUSED
 
 _SIGNATURE, _DIGEST = 65, 32
 # In a VAA a signature follows the guardian's index.
 _SIGNED = 1 + _SIGNATURE
-_EARLIEST = dt.datetime.combine(GENESIS, dt.time(), dt.UTC)
 _ORDER = ("message", "guardian", "observed_at", "signature")
 _FAULTS: dict[MessageReason, str] = {
     "malformed": "no guardian of 20 bytes, no signature of 65 bytes in base64, or no time since 2020-08-01",
@@ -91,7 +88,7 @@ def _reasons(observed: pa.Table, sets: GuardianSets) -> pa.Array:
         pc.fill_null(pc.match_substring_regex(guardian, "^[0-9a-f]{40}$"), False),
         pc.and_(
             pc.fill_null(pc.equal(pc.binary_length(observed["signature"]), _SIGNATURE), False),
-            pc.fill_null(pc.greater_equal(observed["observed_at"], pa.scalar(_EARLIEST)), False),
+            pc.fill_null(pc.greater_equal(observed["observed_at"], pa.scalar(GENESIS_TIME)), False),
         ),
     )
     members = [f"{at}:{guardian.hex()}" for at, guardians in sets.items() for guardian in guardians]

@@ -11,7 +11,7 @@ import datetime as dt
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from permalake.wormhole.tables.copies import GENESIS
+from permalake.wormhole.codec.vaa import GENESIS
 from permalake.wormhole.tables.documents import identified
 
 LONGEST = 100
