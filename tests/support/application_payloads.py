@@ -5,14 +5,14 @@ from __future__ import annotations
 import base64
 import json
 
-from permalake.wormhole.codec.encode_vaa import (
+from permalake.wormhole.reference import load_reference
+from permalake_simulate.wormhole.encode_vaa import (
     encode_asset_meta,
     encode_body,
     encode_nft_transfer,
     encode_transfer,
     encode_transfer_with_payload,
 )
-from permalake.wormhole.reference import load_reference
 from support.vaa_data import DATA
 
 VECTORS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 
-from permalake.wormhole.codec.encode_vaa import (
+from permalake_simulate.wormhole.encode_vaa import (
     encode_body,
     encode_transfer,
     encode_vaa,

@@ -7,11 +7,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TextIO
 
-from permalake.seeds import opened
 from permalake_simulate.iota import chronicle_logs
 from permalake_simulate.iota.archive_lines import Shape
 from permalake_simulate.iota.milestone_chain import Closed
 from permalake_simulate.iota.tangle_world import IotaWorld
+from permalake_simulate.seeds import opened
 
 FIGURES = "synthetic_ms_analytics.csv"
 _HEAD = "milestone_index,message_count,transaction_count,transferred_tokens\n"

@@ -14,7 +14,6 @@ from typing import TextIO
 
 from permalake.iota.codec.encode_outputs import Output, pack_output
 from permalake.iota.codec.outputs import BASIC, SINGLE
-from permalake.seeds import opened
 from permalake_simulate.iota.archive_lines import Shape
 from permalake_simulate.iota.chronicle_logs import entry
 from permalake_simulate.iota.chrysalis_ledger import ChrysalisLedger
@@ -26,6 +25,7 @@ from permalake_simulate.iota.stardust_transactions import stardust_ledger
 from permalake_simulate.iota.tag_choice import SimulatedTags
 from permalake_simulate.iota.tangle_world import Epoch, IotaWorld
 from permalake_simulate.iota.wallets import BANK, Wallets
+from permalake_simulate.seeds import opened
 
 _CONFLICTING, _INCLUDED, _NO_TRANSACTION = range(3)
 FILES = ("blocks", "created_outputs", "consumed_outputs", "utxo_changes")

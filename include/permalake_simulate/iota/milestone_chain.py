@@ -17,7 +17,6 @@ from permalake.iota.codec.merkle import merkle_root, root_from_path
 from permalake.iota.codec.milestones import Milestone, decode_milestone
 from permalake.iota.codec.outputs import ED25519, SINGLE
 from permalake.iota.codec.receipts import MigratedFunds, ProtocolParameters, Receipt
-from permalake.seeds import digest
 from permalake_simulate.iota.archive_lines import Shape
 from permalake_simulate.iota.chronicle_logs import entry, milestone_body
 from permalake_simulate.iota.epoch_ledger import Booked, SimulatedCoin, owned
@@ -25,6 +24,7 @@ from permalake_simulate.iota.epochs import Summary
 from permalake_simulate.iota.spine import Lead, anchor, hashed, message_network
 from permalake_simulate.iota.tangle_world import OPENING, IotaWorld
 from permalake_simulate.iota.wallets import BANK, Wallets, coordinator
+from permalake_simulate.seeds import digest
 
 _NO_TRANSACTION = 2
 _UPPER_HALF = 0x80

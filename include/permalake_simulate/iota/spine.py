@@ -24,9 +24,9 @@ from permalake.iota.codec.encode import (
 )
 from permalake.iota.codec.encode_outputs import Address, Output, pack_output
 from permalake.iota.codec.outputs import BASIC, ED25519, SINGLE
-from permalake.seeds import digest
 from permalake_simulate.iota.tangle_world import Epoch, IotaWorld
 from permalake_simulate.iota.wallets import BANK, Wallets
+from permalake_simulate.seeds import digest
 
 ANCHOR_TAG = b"SYNTHETIC ANCHOR"
 _MOST_FUNDED = 100

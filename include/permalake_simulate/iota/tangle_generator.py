@@ -19,13 +19,13 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from permalake.errors import ConfigError
-from permalake.seeds import opened
 from permalake_simulate.iota.day_files import entries, write_archive, write_logs
 from permalake_simulate.iota.epochs import EpochMaker, Summary, as_line, from_line
 from permalake_simulate.iota.milestone_chain import Closed, DayTotals, MilestoneChain
 from permalake_simulate.iota.spine import Lead, genesis, leads
 from permalake_simulate.iota.tangle_world import Epoch, IotaWorld
 from permalake_simulate.iota.wallets import coordinator
+from permalake_simulate.seeds import opened
 
 WORLD = "world.json"
 NETWORK = "network.toml"

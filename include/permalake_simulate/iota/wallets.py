@@ -8,7 +8,7 @@ from random import Random
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from permalake.seeds import digest
+from permalake_simulate.seeds import digest
 
 BANK = -1
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from permalake.seeds import digest
 from permalake.wormhole.codec.applications.circle_integration import CIRCLE_DOMAINS
+from permalake_simulate.seeds import digest
 from permalake_simulate.wormhole.bridge_world import CHAINS, Emitter, SyntheticToken, WormholeWorld
 
 RECIPIENTS = {"connect": "CONNECT", "recipient": "TBTC", "portico": "ETH_BRIDGE"}

@@ -13,10 +13,10 @@ from functools import cached_property, lru_cache
 from coincurve import PrivateKey
 
 from permalake.errors import ConfigError
-from permalake.seeds import digest
-from permalake.wormhole.codec.encode_vaa import guardian_address
 from permalake.wormhole.codec.guardians import quorum
 from permalake.wormhole.codec.vaa import GENESIS
+from permalake_simulate.seeds import digest
+from permalake_simulate.wormhole.encode_vaa import guardian_address
 
 FIRST_SET = 1_000
 SOLANA = 1

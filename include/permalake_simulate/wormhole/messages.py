@@ -5,16 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
-from permalake.seeds import digest
-from permalake.wormhole.codec.encode_vaa import (
-    body_digest,
-    encode_asset_meta,
-    encode_body,
-    encode_nft_transfer,
-    encode_transfer,
-    encode_transfer_with_payload,
-    encode_vaa,
-)
+from permalake_simulate.seeds import digest
 from permalake_simulate.wormhole.application_messages import (
     emitted,
     ntt_transfer,
@@ -32,6 +23,15 @@ from permalake_simulate.wormhole.bridge_world import (
     SyntheticToken,
     WormholeWorld,
     guardian_key,
+)
+from permalake_simulate.wormhole.encode_vaa import (
+    body_digest,
+    encode_asset_meta,
+    encode_body,
+    encode_nft_transfer,
+    encode_transfer,
+    encode_transfer_with_payload,
+    encode_vaa,
 )
 from permalake_simulate.wormhole.message_facts import MessageFacts
 from permalake_simulate.wormhole.observations import is_observed, observations

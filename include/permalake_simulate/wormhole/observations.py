@@ -11,9 +11,9 @@ import json
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 
-from permalake.seeds import digest
-from permalake.wormhole.codec.encode_vaa import body_digest
+from permalake_simulate.seeds import digest
 from permalake_simulate.wormhole.bridge_world import WormholeWorld, guardian_key
+from permalake_simulate.wormhole.encode_vaa import body_digest
 from permalake_simulate.wormhole.message_facts import MessageFacts
 
 _LATEST_MILLISECONDS = 40_000

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from permalake.seeds import digest
 from permalake.wormhole.codec.native_addresses import base58
+from permalake_simulate.seeds import digest
 from permalake_simulate.wormhole.bridge_world import SOLANA, Emitter
 
 _STATES = (("completed", 0.86), ("in_flight", 0.06), ("failed", 0.02), ("unknown", 0.02), ("untold", 0.04))

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from permalake.errors import ConfigError
-from permalake.seeds import digest, opened
+from permalake_simulate.seeds import digest, opened
 from permalake_simulate.wormhole.application_messages import contracts
 from permalake_simulate.wormhole.bridge_world import (
     NFT_BRIDGE,

@@ -13,7 +13,6 @@ from permalake.wormhole.codec.applications.batches import decode_applications
 from permalake.wormhole.codec.applications.decode import decode_application
 from permalake.wormhole.codec.applications.transfers import transfer_of
 from permalake.wormhole.codec.bridge_payloads import bridge_kinds, decode_payloads
-from permalake.wormhole.codec.encode_vaa import encode_body, encode_vaa
 from permalake.wormhole.codec.vaa import decode_vaas
 from permalake.wormhole.contracts.application_tables import (
     APPLICATION_MESSAGES,
@@ -21,6 +20,7 @@ from permalake.wormhole.contracts.application_tables import (
     RELAYER_DELIVERIES,
 )
 from permalake.wormhole.reference import load_reference
+from permalake_simulate.wormhole.encode_vaa import encode_body, encode_vaa
 from support.application_payloads import made_messages
 from support.vaa_data import NETWORKS, raw_vaas, reference_directory
 

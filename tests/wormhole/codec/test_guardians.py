@@ -7,16 +7,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from permalake.wormhole.codec.encode_vaa import (
+from permalake.wormhole.codec.guardians import REASONS, quorum, recover_address, verify
+from permalake.wormhole.codec.vaa import decode_vaas
+from permalake.wormhole.reference import load_reference
+from permalake_simulate.wormhole.encode_vaa import (
     body_digest,
     encode_body,
     encode_vaa,
     guardian_address,
     sign_body,
 )
-from permalake.wormhole.codec.guardians import REASONS, quorum, recover_address, verify
-from permalake.wormhole.codec.vaa import decode_vaas
-from permalake.wormhole.reference import load_reference
 from support.vaa_data import (
     NETWORKS,
     SYNTHETIC,

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from permalake.wormhole.codec import guardians
-from permalake.wormhole.codec.encode_vaa import guardian_address
 from permalake.wormhole.codec.known_signer import signed_by
 from permalake.wormhole.codec.vaa import decode_vaas
 from permalake.wormhole.reference import load_reference
+from permalake_simulate.wormhole.encode_vaa import guardian_address
 from support.vaa_data import SYNTHETIC, raw_vaas, synthetic_inputs
 
 ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141

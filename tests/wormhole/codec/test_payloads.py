@@ -9,7 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from permalake.wormhole.codec.bridge_payloads import bridge_kinds, decode_payloads
-from permalake.wormhole.codec.encode_vaa import (
+from permalake.wormhole.codec.guardians import verify
+from permalake.wormhole.codec.vaa import decode_vaas
+from permalake.wormhole.contracts import WORMHOLE_TABLES
+from permalake.wormhole.reference import load_reference
+from permalake_simulate.wormhole.encode_vaa import (
     encode_asset_meta,
     encode_body,
     encode_nft_transfer,
@@ -17,10 +21,6 @@ from permalake.wormhole.codec.encode_vaa import (
     encode_transfer_with_payload,
     encode_vaa,
 )
-from permalake.wormhole.codec.guardians import verify
-from permalake.wormhole.codec.vaa import decode_vaas
-from permalake.wormhole.contracts import WORMHOLE_TABLES
-from permalake.wormhole.reference import load_reference
 from support.vaa_data import (
     NETWORKS,
     SYNTHETIC,

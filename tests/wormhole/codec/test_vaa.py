@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from permalake.wormhole.codec.encode_vaa import encode_body, encode_vaa
 from permalake.wormhole.codec.vaa import ERRORS, decode_vaas
+from permalake_simulate.wormhole.encode_vaa import encode_body, encode_vaa
 from support.vaa_data import NETWORKS, expectations, raw_vaas, synthetic_inputs, synthetic_rows
 
 SIGNATURE = bytes(range(65))

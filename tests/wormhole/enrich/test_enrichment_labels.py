@@ -17,15 +17,15 @@ from decimal import Decimal
 import pytest
 
 from permalake.config import CONFIG_VARIABLE, load_settings
-from permalake.wormhole.codec.encode_vaa import (
+from permalake.wormhole.codec.native_addresses import base58
+from permalake.wormhole.reference import load_reference
+from permalake_simulate.wormhole.encode_vaa import (
     encode_body,
     encode_transfer_with_payload,
     encode_vaa,
     guardian_address,
     sign_body,
 )
-from permalake.wormhole.codec.native_addresses import base58
-from permalake.wormhole.reference import load_reference
 from support import places
 from support.explorer_server import ExplorerServer
 from support.jobs import job

@@ -9,11 +9,11 @@ import pyarrow as pa
 
 from permalake.wormhole.codec.applications.batches import decode_applications
 from permalake.wormhole.codec.bridge_payloads import bridge_kinds, decode_payloads
-from permalake.wormhole.codec.encode_vaa import encode_vaa
 from permalake.wormhole.codec.vaa import decode_vaas
 from permalake.wormhole.contracts import WORMHOLE_TABLES
 from permalake.wormhole.laws.application_laws import LAWS
 from permalake.wormhole.reference import load_reference
+from permalake_simulate.wormhole.encode_vaa import encode_vaa
 from support.application_payloads import made_bodies
 from support.audit_days import scope, violations
 

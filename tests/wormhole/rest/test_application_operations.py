@@ -14,13 +14,13 @@ import pytest
 
 from permalake.wormhole.codec.applications.batches import decode_applications
 from permalake.wormhole.codec.bridge_payloads import bridge_kinds, decode_payloads
-from permalake.wormhole.codec.encode_vaa import encode_body, encode_vaa
 from permalake.wormhole.codec.native_addresses import native_addresses, native_tokens
 from permalake.wormhole.codec.vaa import decode_vaas
 from permalake.wormhole.reference import load_reference
 from permalake.wormhole.rest.message_page import described
 from permalake.wormhole.rest.operations import operation, transaction
 from permalake.wormhole.rest.scorecards import top_assets
+from permalake_simulate.wormhole.encode_vaa import encode_body, encode_vaa
 from support.application_payloads import CONNECT, GATEWAY, GATEWAY_ACCOUNT, transfer, word
 from support.vaa_data import DATA
 

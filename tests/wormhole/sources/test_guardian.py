@@ -12,10 +12,10 @@ import pytest
 
 from permalake.config import Settings
 from permalake.net import http
-from permalake.wormhole.codec.encode_vaa import encode_body, encode_vaa
 from permalake.wormhole.sources import guardian
 from permalake.wormhole.sources.guardian import Gap
 from permalake.wormhole.tables.sequence_gaps import gaps
+from permalake_simulate.wormhole.encode_vaa import encode_body, encode_vaa
 from support.explorer_server import ExplorerServer
 
 DAY = dt.date(2024, 3, 11)

@@ -9,7 +9,7 @@ import json
 import pytest
 
 from permalake.config import CONFIG_VARIABLE, load_settings
-from permalake.wormhole.codec.encode_vaa import encode_vaa, sign_body
+from permalake_simulate.wormhole.encode_vaa import encode_vaa, sign_body
 from support.application_payloads import GATEWAY_ACCOUNT, made_bodies
 from support.guardians import GUARDIAN_SETS, SECRETS, SET
 from support.jobs import job

@@ -8,11 +8,11 @@ import json
 import pyarrow as pa
 import pytest
 
-from permalake.wormhole.codec.encode_vaa import guardian_address, sign_body
 from permalake.wormhole.codec.vaa import decode_vaas
 from permalake.wormhole.contracts.tables import OBSERVATIONS
 from permalake.wormhole.tables.head_observations import OBSERVED, ObservationChanges, observation_changes
 from permalake.wormhole.tables.observations import signed_messages
+from permalake_simulate.wormhole.encode_vaa import guardian_address, sign_body
 from support.guardians import BRIDGE, SECRETS, SET, vaa
 
 DAY = dt.date(2024, 3, 10)

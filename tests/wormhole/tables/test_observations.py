@@ -12,10 +12,10 @@ import pyarrow as pa
 import pytest
 
 from permalake.errors import ConfigError
-from permalake.wormhole.codec.encode_vaa import guardian_address, sign_body
 from permalake.wormhole.codec.vaa import decode_vaas
 from permalake.wormhole.sources import observation_files
 from permalake.wormhole.tables.observations import judged_observations, of_messages
+from permalake_simulate.wormhole.encode_vaa import guardian_address, sign_body
 from support.guardians import BRIDGE, SECRETS, SET, vaa
 
 DAY = dt.date(2024, 3, 10)

@@ -6,11 +6,11 @@ import json
 import pyarrow as pa
 import pytest
 
-from permalake.wormhole.codec.encode_vaa import encode_body, encode_vaa, sign_body
 from permalake.wormhole.reference import load_reference
 from permalake.wormhole.tables.copies import VAA_SCHEMA
 from permalake.wormhole.tables.event_tables import CHAIN_MESSAGES, chain_messages, event_tables
 from permalake.wormhole.tables.verified_vaas import verified
+from permalake_simulate.wormhole.encode_vaa import encode_body, encode_vaa, sign_body
 from support.guardians import BRIDGE, GUARDIAN_SETS, PAYLOAD, SECRETS, SET
 
 DAY, ELSEWHERE = dt.date(2024, 3, 10), dt.date(2024, 3, 11)

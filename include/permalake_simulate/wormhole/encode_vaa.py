@@ -1,4 +1,4 @@
-"""Makes VAAs: bodies, guardian signatures and bridge payloads, for the simulator and for tests.
+"""Makes VAAs: bodies, guardian signatures and bridge payloads.
 
 Layouts as in :mod:`permalake.wormhole.codec.vaa` and :mod:`permalake.wormhole.codec.bridge_payloads`.
 """
