@@ -1,4 +1,4 @@
-"""All IOTA objects of the test data: real, and of the synthetic tangles."""
+"""All IOTA objects of the test data, real and of the synthetic tangles; and objects written again."""
 
 from __future__ import annotations
 
@@ -6,10 +6,24 @@ import gzip
 import json
 from functools import cache
 
+import numpy as np
 import pyarrow as pa
 
 from permalake.arrays.slices import slices
 from permalake.iota.codec.blocks import decode_blocks
+from permalake.iota.codec.encode import (
+    MilestoneDraft,
+    TaggedData,
+    pack_block,
+    pack_milestone,
+    pack_milestone_essence,
+    pack_tagged_data,
+    pack_transaction,
+)
+from permalake.iota.codec.milestones import Milestone
+from permalake.iota.codec.signatures import valid_signatures
+from permalake.iota.codec.to_records import block_record
+from permalake.iota.codec.transactions import SIGNATURE
 from support.places import DATA
 
 BLOCKS = {
@@ -90,3 +104,46 @@ def outputs(protocol):
 def milestones(protocol):
     """Raw milestone payloads with their type, each once."""
     return _raw(MILESTONES[protocol], "rawPayload", "raw")
+
+
+def milestone_draft(milestone):
+    """A decoded milestone without its ids, hashes and signatures."""
+    return MilestoneDraft(
+        index=milestone.index,
+        timestamp=milestone.timestamp,
+        parents=milestone.parents,
+        applied_root=milestone.applied_root,
+        inclusion_root=milestone.inclusion_root or bytes(32),
+        previous_milestone_id=milestone.previous_milestone_id or bytes(32),
+        metadata=milestone.metadata,
+        receipt=milestone.receipt,
+        protocol_parameters=milestone.protocol_parameters,
+        public_keys=tuple(key for key, _ in milestone.signatures) if not milestone.inclusion_root else (),
+        next_pow_score=milestone.next_pow_score,
+        next_pow_score_index=milestone.next_pow_score_index,
+    )
+
+
+def repack(decoded, row, protocol):
+    """The raw bytes of a well-formed row of decoded blocks, written again from its columns."""
+    record = block_record(decoded, row, protocol)
+    payload = _pack_payload(record.payload, protocol) if record.payload else b""
+    return pack_block(record.parents, payload, protocol, nonce=record.nonce, network_id=record.network_id)
+
+
+def _pack_payload(payload, protocol):
+    if isinstance(payload, TaggedData):
+        return pack_tagged_data(payload, protocol)
+    if isinstance(payload, Milestone):
+        essence = pack_milestone_essence(milestone_draft(payload), protocol)
+        return pack_milestone(essence, payload.signatures, protocol)
+    return pack_transaction(payload, protocol)
+
+
+def invalidly_signed(decoded):
+    """Which of the decoded blocks' transactions (bool[t]) hold an invalid signature."""
+    unlocks = decoded.transactions.unlocks
+    wrong = np.zeros(len(decoded.transactions), bool)
+    signed = np.flatnonzero(unlocks.kind == SIGNATURE)
+    wrong[unlocks.transaction[signed[~valid_signatures(decoded, signed)]]] = True
+    return wrong

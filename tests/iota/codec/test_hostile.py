@@ -15,8 +15,9 @@ from permalake.iota.codec.blocks import decode_blocks
 from permalake.iota.codec.decode_outputs import decode_outputs
 from permalake.iota.codec.encode_outputs import pack_output
 from permalake.iota.codec.faults import ERRORS, Fault
-from permalake.iota.codec.to_records import block_record, output_record, repack
+from permalake.iota.codec.to_records import block_record, output_record
 from support import places
+from support.iota_objects import repack
 
 DATA = places.DATA / "iota"
 FILES = {

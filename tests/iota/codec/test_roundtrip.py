@@ -29,14 +29,13 @@ from permalake.iota.codec.encode_outputs import Address, NativeToken, Output, pa
 from permalake.iota.codec.milestones import decode_milestone
 from permalake.iota.codec.outputs import BASIC, FOUNDRY, SINGLE, TREASURY
 from permalake.iota.codec.to_records import (
-    milestone_draft,
     output_record,
     output_records,
-    repack,
     tagged_data_record,
     transaction_record,
     transaction_records,
 )
+from support.iota_objects import milestone_draft, repack
 from support.iota_strategies import (
     PROTOCOLS,
     ids,

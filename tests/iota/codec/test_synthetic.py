@@ -13,9 +13,9 @@ from permalake.iota.codec.decode_outputs import decode_outputs
 from permalake.iota.codec.merkle import merkle_root
 from permalake.iota.codec.milestones import decode_milestone, verify_signatures
 from permalake.iota.codec.to_json import milestone_payload_json, output_json
-from permalake.iota.codec.to_records import repack
 from support import places
 from support.iota_json import as_nodes_write
+from support.iota_objects import repack
 
 DATA = places.DATA / "iota" / "synthetic"
 HRP = {"chrysalis": "iota", "stardust": "smr"}

@@ -14,11 +14,10 @@ from permalake.iota.codec.decode_outputs import decode_outputs
 from permalake.iota.codec.faults import Fault
 from permalake.iota.codec.merkle import audit_path, merkle_root, root_from_path
 from permalake.iota.codec.milestones import decode_milestone, verify_signatures
-from permalake.iota.codec.signatures import invalidly_signed
 from permalake.iota.codec.to_json import block_json, milestone_payload_json, output_json
-from permalake.iota.codec.to_records import repack
 from support import places
 from support.iota_json import as_nodes_write
+from support.iota_objects import invalidly_signed, repack
 
 DATA = places.DATA / "iota"
 SINGLE = [("chrysalis_messages", "chrysalis"), ("stardust_blocks", "stardust")]

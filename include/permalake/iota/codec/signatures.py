@@ -9,7 +9,6 @@ import numpy as np
 from permalake.arrays.cursor import I64, Mask
 from permalake.iota.codec.blocks import Blocks
 from permalake.iota.codec.ed25519 import is_valid
-from permalake.iota.codec.transactions import SIGNATURE
 
 
 def valid_signatures(blocks: Blocks, unlocks: I64) -> Mask:
@@ -35,12 +34,3 @@ def valid_signatures(blocks: Blocks, unlocks: I64) -> Mask:
         unlock = data[start + 2 : start + 98].tobytes()
         right[at] = is_valid(unlock[:32], unlock[32:], digest)
     return right
-
-
-def invalidly_signed(blocks: Blocks) -> Mask:
-    """Return which of the blocks' transactions (bool[t]) hold an invalid signature."""
-    unlocks = blocks.transactions.unlocks
-    wrong = np.zeros(len(blocks.transactions), bool)
-    signed = np.flatnonzero(unlocks.kind == SIGNATURE)
-    wrong[unlocks.transaction[signed[~valid_signatures(blocks, signed)]]] = True
-    return wrong

@@ -14,18 +14,7 @@ import numpy as np
 
 from permalake.arrays.cursor import I64, U8, expand
 from permalake.iota.codec.blocks import MILESTONE, NO_PAYLOAD, TAGGED_DATA, Blocks
-from permalake.iota.codec.encode import (
-    MilestoneDraft,
-    ReferenceUnlock,
-    SignatureUnlock,
-    TaggedData,
-    Transaction,
-    pack_block,
-    pack_milestone,
-    pack_milestone_essence,
-    pack_tagged_data,
-    pack_transaction,
-)
+from permalake.iota.codec.encode import ReferenceUnlock, SignatureUnlock, TaggedData, Transaction
 from permalake.iota.codec.encode_outputs import NO_ID, Address, NativeToken, Output
 from permalake.iota.codec.milestones import Milestone
 from permalake.iota.codec.outputs import ALIAS, NFT, Addresses, Outputs, Protocol
@@ -197,24 +186,6 @@ def tagged_data_record(blocks: Blocks, row: int) -> TaggedData:
     return TaggedData(tag, _cut(blocks.data, blocks.tag_data_start[row], blocks.tag_data_length[row]))
 
 
-def milestone_draft(milestone: Milestone) -> MilestoneDraft:
-    """Return a decoded milestone without its ids, hashes and signatures."""
-    return MilestoneDraft(
-        index=milestone.index,
-        timestamp=milestone.timestamp,
-        parents=milestone.parents,
-        applied_root=milestone.applied_root,
-        inclusion_root=milestone.inclusion_root or bytes(32),
-        previous_milestone_id=milestone.previous_milestone_id or bytes(32),
-        metadata=milestone.metadata,
-        receipt=milestone.receipt,
-        protocol_parameters=milestone.protocol_parameters,
-        public_keys=tuple(key for key, _ in milestone.signatures) if not milestone.inclusion_root else (),
-        next_pow_score=milestone.next_pow_score,
-        next_pow_score_index=milestone.next_pow_score_index,
-    )
-
-
 def block_record(blocks: Blocks, row: int, protocol: Protocol) -> BlockRecord:
     """Return the block of a well-formed row."""
     parents = blocks.parent[blocks.parent_offset[row] : blocks.parent_offset[row + 1]]
@@ -235,19 +206,3 @@ def _payload(blocks: Blocks, row: int, protocol: Protocol) -> Payload | None:
     if kind == MILESTONE:
         return blocks.milestones[row]
     return transaction_record(blocks, int(blocks.transactions.block.searchsorted(row)), protocol)
-
-
-def repack(blocks: Blocks, row: int, protocol: Protocol) -> bytes:
-    """Return the raw bytes of a well-formed row, written again from its columns."""
-    record = block_record(blocks, row, protocol)
-    payload = _pack_payload(record.payload, protocol) if record.payload else b""
-    return pack_block(record.parents, payload, protocol, nonce=record.nonce, network_id=record.network_id)
-
-
-def _pack_payload(payload: Payload, protocol: Protocol) -> bytes:
-    if isinstance(payload, TaggedData):
-        return pack_tagged_data(payload, protocol)
-    if isinstance(payload, Milestone):
-        essence = pack_milestone_essence(milestone_draft(payload), protocol)
-        return pack_milestone(essence, payload.signatures, protocol)
-    return pack_transaction(payload, protocol)
