@@ -8,11 +8,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import date
 
-from sqlalchemy import Connection, and_, insert, select, update
+from sqlalchemy import Connection, insert, select, update
 
 from permalake.lake.catalog import copy_pointers, drop_pointers, locations
 from permalake.lake.leases import DAYS
-from permalake.lake.state import PUBLISHED, attempt_days, attempt_tables, attempts, clock, days, now
+from permalake.lake.state import PUBLISHED, attempt_days, attempt_tables, attempts, clock, days, now, upsert
 
 
 @dataclass(frozen=True)
@@ -176,16 +176,12 @@ def pin(connection: Connection, attempt_id: str, staged: dict[str, str]) -> None
 
 def set_attempt_day(connection: Connection, attempt_id: str, day: date, **values: object) -> None:
     """Record what the attempt says about one of its days."""
-    here = and_(attempt_days.c.attempt_id == attempt_id, attempt_days.c.date == day)
-    if not connection.execute(update(attempt_days).where(here).values(**values)).rowcount:
-        connection.execute(insert(attempt_days).values(attempt_id=attempt_id, date=day, **values))
+    upsert(connection, attempt_days, {"attempt_id": attempt_id, "date": day}, values)
 
 
 def set_day(connection: Connection, network: str, day: date, **values: object) -> None:
     """Record what the lake says about a day."""
-    here = and_(days.c.network == network, days.c.date == day)
-    if not connection.execute(update(days).where(here).values(**values)).rowcount:
-        connection.execute(insert(days).values(network=network, date=day, **({"quarantined": 0} | values)))
+    upsert(connection, days, {"network": network, "date": day}, values, {"quarantined": 0})
 
 
 def known_days(connection: Connection, network: str, start: date, end: date) -> set[date]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
-from sqlalchemy import Connection, insert, select, text, update
+from sqlalchemy import Connection, insert, select, text
 
 from permalake.config import Settings
 from permalake.contracts import QUARANTINE
@@ -25,7 +25,7 @@ from permalake.lake.fixed_settings import put_fixed_settings
 from permalake.lake.identity import catalog_id, check_places, set_catalog_id, warehouse_id
 from permalake.lake.publication_log import LoggedPublication, logged_ids, read_logged
 from permalake.lake.published import last_publication
-from permalake.lake.state import PUBLISHED, days, networks, publication_tables, publications
+from permalake.lake.state import PUBLISHED, days, networks, publication_tables, publications, upsert
 from permalake.lake.warehouse_files import RUNBOOK
 from permalake.spark.catalog_database import catalog_url
 
@@ -134,9 +134,7 @@ def _apply(connection: Connection, documents: Sequence[LoggedPublication]) -> li
     for network in done:
         horizons = [document["history_from"] for document in documents if document["network"] == network]
         history_from = max(filter(None, horizons), default=None)
-        here = networks.c.network == network
-        if not connection.execute(update(networks).where(here).values(history_from=history_from)).rowcount:
-            connection.execute(insert(networks).values(network=network, turn=0, history_from=history_from))
+        upsert(connection, networks, {"network": network}, {"history_from": history_from}, {"turn": 0})
     return list(done.values())
 
 

@@ -10,7 +10,7 @@ catalogs of released versions get it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from sqlalchemy import (
@@ -24,8 +24,11 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    and_,
     func,
+    insert,
     select,
+    update,
 )
 
 from permalake.lake import iceberg_tables
@@ -290,6 +293,19 @@ MIGRATIONS: Sequence[Migration] = (
     add_table(signed_logs),
 )
 """In the order in which they were added; a released one is never changed."""
+
+
+def upsert(
+    connection: Connection,
+    table: Table,
+    key: Mapping[str, object],
+    values: Mapping[str, object],
+    first: Mapping[str, object] | None = None,
+) -> None:
+    """Set values of the row with a key; a row that is new has those of ``first`` besides."""
+    here = and_(*(table.c[name] == value for name, value in key.items()))
+    if not connection.execute(update(table).where(here).values(**values)).rowcount:
+        connection.execute(insert(table).values(**{**(first or {}), **values, **key}))
 
 
 def now() -> str:

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from sqlalchemy import Connection, and_, func, insert, select, update
+from sqlalchemy import Connection, and_, func, select, update
 
-from permalake.lake.state import days, now, served
+from permalake.lake.state import days, now, served, upsert
 
 State = dict[str, str]
 """Table -> metadata location, as one read of the catalog gave it."""
@@ -163,10 +163,5 @@ def forget(
 
 
 def _set(connection: Connection, network: str, store: str, day: date, **values: object) -> None:
-    here = and_(served.c.network == network, served.c.store == store, served.c.date == day)
-    if not connection.execute(update(served).where(here).values(**values)).rowcount:
-        connection.execute(
-            insert(served).values(
-                network=network, store=store, date=day, **({"states": "[]", "micros": 0} | values)
-            )
-        )
+    key = {"network": network, "store": store, "date": day}
+    upsert(connection, served, key, values, {"states": "[]", "micros": 0})
