@@ -85,7 +85,7 @@ def test_maintenance_names_the_table_and_goes_on(settings, lake, damaged, manife
 
 
 def test_maintenance_of_other_networks_goes_on_when_one_is_refused(settings, lake, damaged) -> None:
-    from permalake.lake.maintenance import alone
+    from permalake.lake.maintenance.commit import alone
 
     with alone(settings, lake.database, NETWORK, "somebody else"):
         names: list[str] = []

@@ -19,7 +19,9 @@ from permalake.lake.carry import Carries
 from permalake.lake.catalog import copy_pointers, locations, open_table
 from permalake.lake.counts import files
 from permalake.lake.identity import open_database
-from permalake.lake.maintenance import Limits, alone, clear_landings, limits, tidy, would_tidy
+from permalake.lake.maintenance.commit import alone
+from permalake.lake.maintenance.limits import Limits, limits
+from permalake.lake.maintenance.tidy import clear_landings, tidy, would_tidy
 from permalake.lake.state import attempt_tables, attempts, publication_tables, served
 from support.lakes import DAY1, DAY2, DAY3, NETWORK, build, pass_audit, stage_day, state
 

@@ -16,7 +16,10 @@ from permalake.iota.permanode.placement import Placement
 from permalake.iota.permanode.placement_table import PERMANODE_PARTITIONS
 from permalake.lake.catalog import open_catalog, open_table
 from permalake.lake.counts import day_of, files
-from permalake.lake.maintenance import Limits, alone, compact, fragmented_tables, limits, tidy
+from permalake.lake.maintenance.commit import alone
+from permalake.lake.maintenance.compact import compact, fragmented_tables
+from permalake.lake.maintenance.limits import Limits, limits
+from permalake.lake.maintenance.tidy import tidy
 from permalake.lake.state import days
 from support.jobs import job
 from support.lakes import DAY1, DAY2, DAY3, NETWORK, build, messages, pass_audit, put, stage_day, state

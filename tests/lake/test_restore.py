@@ -13,7 +13,8 @@ from sqlalchemy import delete, select
 from permalake.domains import domain_of
 from permalake.errors import PermalakeError
 from permalake.lake.identity import open_database
-from permalake.lake.maintenance import Limits, limits, tidy
+from permalake.lake.maintenance.limits import Limits, limits
+from permalake.lake.maintenance.tidy import tidy
 from permalake.lake.publication_log import logged_ids
 from permalake.lake.restore import restore
 from permalake.lake.state import days, lake_ids, moment, networks, publication_tables, publications

@@ -14,8 +14,9 @@ from permalake.contracts.steps import StepResult
 from permalake.errors import line_of
 from permalake.lake.database import Database
 from permalake.lake.identity import open_database
-from permalake.lake.maintenance import MaintenanceResult, alone, compact, fragmented_tables
-from permalake.lake.maintenance.commit import Work
+from permalake.lake.maintenance.commit import Work, alone
+from permalake.lake.maintenance.compact import compact, fragmented_tables
+from permalake.lake.maintenance.tidy import MaintenanceResult
 from permalake.lake.step_ledger import StepLedger
 from permalake.pipeline.jobs import LOG, as_process
 from permalake.spark.session import session

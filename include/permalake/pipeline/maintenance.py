@@ -16,17 +16,11 @@ from permalake.lake.database import Database
 from permalake.lake.head import Head
 from permalake.lake.head_chores import needless
 from permalake.lake.identity import open_database
-from permalake.lake.maintenance import (
-    MaintenanceResult,
-    attempts_to_keep,
-    clear_landings,
-    fragmented_tables,
-    limits,
-    networks_of,
-    tidy,
-    would_tidy,
-)
+from permalake.lake.maintenance.compact import fragmented_tables
+from permalake.lake.maintenance.history import attempts_to_keep
+from permalake.lake.maintenance.limits import limits
 from permalake.lake.maintenance.storage import remove
+from permalake.lake.maintenance.tidy import MaintenanceResult, clear_landings, networks_of, tidy, would_tidy
 from permalake.lake.owner import owning
 from permalake.lake.state import clock, moment
 from permalake.lake.step_ledger import StepLedger

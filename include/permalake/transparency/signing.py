@@ -15,7 +15,7 @@ from permalake.errors import PermalakeError
 from permalake.lake.advisory_locks import AdvisoryLock
 from permalake.lake.database import Database
 from permalake.lake.identity import catalog_id
-from permalake.lake.maintenance import networks_of
+from permalake.lake.maintenance.tidy import networks_of
 from permalake.lake.published import state_in
 from permalake.lake.state import now as present_time
 from permalake.lake.state import publications, signed_logs
