@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 from fastapi import Request
 from starlette.responses import FileResponse, Response
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
 
 from permalake.audit import docs
 from permalake.web.html import SITE, STYLED_HEADERS
 from permalake.web.page_router import page_router
-from permalake.web.static_files import HostlessFiles
 
 router = page_router()
 DATA_DOCS = "/audit"
+
+
+class HostlessFiles(StaticFiles):
+    """Files whose redirects name a path alone: the framework takes the host from the request's header."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        """Return the file, or the redirect to a folder."""
+        answer = await super().get_response(path, scope)
+        if "location" in answer.headers:
+            answer.headers["location"] = urlsplit(answer.headers["location"]).path
+        return answer
 
 
 @router.get("/static/site.css")
