@@ -36,8 +36,7 @@ from permalake.iota.permanode import chrysalis_schema as chrysalis
 from permalake.iota.permanode.chrysalis_schema import PLACES, placed
 from permalake.iota.permanode.partitions import ends_of, lacking, new_segments, with_partition
 from permalake.iota.permanode.permanode_writer import CassandraDays
-from permalake.iota.permanode.placement import Placement
-from permalake.iota.permanode.placement_table import PERMANODE_PARTITIONS
+from permalake.iota.permanode.placement import PERMANODE_PARTITIONS, Placement
 from permalake.iota.permanode.stardust_rows import STARDUST_ROWS
 from permalake.iota.permanode.store import ensure_keyspaces
 from permalake.lake.database import Database

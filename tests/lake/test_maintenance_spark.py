@@ -12,8 +12,7 @@ import pytest
 
 from permalake.cli.main import main as permalake
 from permalake.domains import domain_of
-from permalake.iota.permanode.placement import Placement
-from permalake.iota.permanode.placement_table import PERMANODE_PARTITIONS
+from permalake.iota.permanode.placement import PERMANODE_PARTITIONS, Placement
 from permalake.lake.catalog import open_catalog, open_table
 from permalake.lake.counts import day_of, files
 from permalake.lake.maintenance.commit import alone

@@ -19,7 +19,7 @@ from permalake.iota.permanode import stardust_schema as store
 from permalake.iota.permanode.chrysalis_schema import keyspace_of
 from permalake.iota.permanode.partitions import ends_of, lacking, new_segments, with_partition
 from permalake.iota.permanode.permanode_writer import at_once
-from permalake.iota.permanode.placement_table import PERMANODE_PARTITIONS
+from permalake.iota.permanode.placement import PERMANODE_PARTITIONS
 from permalake.iota.permanode.stardust_rows import STARDUST_ROWS
 from permalake.iota.permanode.store import check_names, ensure_keyspaces
 from permalake.local.services.daemon import free_port

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from permalake.iota.permanode.partitions import ends_of, lacking, new_segments, with_partition
-from permalake.iota.permanode.placement_table import PERMANODE_PARTITIONS
+from permalake.iota.permanode.placement import PERMANODE_PARTITIONS
 
 DAYS = [dt.date(2021, 5, day) for day in (10, 11, 12)]
 SCHEMA = "variant string, hint string, date date, milestone_index int, message_id string"
