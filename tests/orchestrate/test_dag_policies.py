@@ -17,7 +17,7 @@ from permalake.local.describe import load_dags
 from permalake.orchestrate.alerts import on_timeout
 from permalake.orchestrate.dag import daily_dag
 from permalake.orchestrate.deadline import PublishedBy
-from permalake.orchestrate.in_task import InTaskStep
+from permalake.orchestrate.step_task import InTaskStep
 from permalake.orchestrate.submit_task import SparkStep, SubmitOperator
 from permalake.paths import DAGS, PLUGINS, SPARK_JOBS
 

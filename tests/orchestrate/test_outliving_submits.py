@@ -13,7 +13,7 @@ from permalake.config import load_settings
 from permalake.contracts.steps import PUBLISH, StepResult
 from permalake.iota.day import IOTA
 from permalake.orchestrate import assets
-from permalake.orchestrate.in_task import InTaskStep
+from permalake.orchestrate.step_task import InTaskStep
 from permalake.orchestrate.submit_task import SparkStep
 from permalake.pipeline.fingerprint import fingerprint
 from permalake.pipeline.jobs import StepArguments, run_step

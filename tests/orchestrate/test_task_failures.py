@@ -18,8 +18,8 @@ from permalake.config import load_settings
 from permalake.contracts.steps import PUBLISH
 from permalake.domains import open_reader
 from permalake.iota.day import IOTA
-from permalake.orchestrate.in_task import InTaskStep
 from permalake.orchestrate.maintenance_dag import compact_step, tidy_step
+from permalake.orchestrate.step_task import InTaskStep
 from permalake.orchestrate.submit_task import SparkStep
 from permalake.orchestrate.task_reports import REPORT
 from support.lakes import DAY1, NETWORK, OpenLake, pass_audit, stage_day

@@ -12,7 +12,7 @@ from permalake.contracts.steps import AFTER_PUBLICATION, WAIT, Step
 from permalake.orchestrate import assets
 from permalake.orchestrate.alerts import on_failure, on_timeout
 from permalake.orchestrate.deadline import deadline
-from permalake.orchestrate.in_task import InTaskStep
+from permalake.orchestrate.step_task import InTaskStep
 from permalake.orchestrate.store_sensor import StoreSensor
 from permalake.orchestrate.submit_task import SparkStep
 from permalake.orchestrate.timetable import UtcDays

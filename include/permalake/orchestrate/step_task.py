@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
+from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import (
     AirflowException,
     AirflowFailException,
@@ -123,6 +124,22 @@ class StepTask:
     def get_openlineage_facets_on_complete(self, _task_instance: Any) -> Any:
         """Return what the step has read and written, for OpenLineage."""
         return lineage.lineage(*(self._flow or ([], [])))
+
+
+class InTaskStep(StepTask, BaseOperator):
+    """A step without a Spark job, such as publish: plain Python in the task itself, no JVM.
+
+    It fails when its result is not ``done``: publish names the withheld days, each with its reason.
+    """
+
+    def __init__(self, *, domain: Domain, step: Step, **kwargs: Any) -> None:
+        super().__init__(task_id=step.name, **kwargs)
+        self.domain = domain
+        self.step = step
+
+    def execute(self, context: Any) -> dict[str, Any] | None:
+        """Run the step; return network, days and rows by table."""
+        return self.run_step(context, no_submit)
 
 
 def facts(result: StepResult) -> Report:
