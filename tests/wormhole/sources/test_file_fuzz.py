@@ -75,8 +75,8 @@ def observed():
 
 
 def test_files_of_observations(spark, tmp_path) -> None:
-    rng = random.Random("observations")
-    lines = [one_line(mutated(rng, observed())) for _ in range(MUTATIONS)]
+    rng, sample = random.Random("observations"), observed()
+    lines = [one_line(mutated(rng, sample)) for _ in range(MUTATIONS)]
     (tmp_path / "o.jsonl").write_bytes(b"\n".join(lines))
     files = observation_files.files_of(tmp_path)
     found = observation_files.read(spark, files, observation_files.NAME).cache()
