@@ -22,7 +22,7 @@ from permalake.transparency.log import append, read_log
 from permalake.transparency.notes import SignerKey
 from permalake.transparency.places import FolderPlace
 from support.lakes import DAY1, DAY2, DAY3, OpenLake, build, pass_audit, put, settings_of
-from support.served_wormhole import publish_world, wormhole_settings
+from support.served_wormhole import publish_days, world_rows, wormhole_settings
 from support.signed_lakes import export, public_key, sign
 
 CHECKPOINT = "log/checkpoint"
@@ -57,13 +57,14 @@ def iota_exports(folder: Path) -> Exports:
 
 
 def wormhole_exports(folder: Path) -> Exports:
-    """Days of VAAs, of which one is corrected; its last transfer comes on a day that is new."""
+    """Two days of VAAs, of which the first is corrected; its last transfer comes on a day that is new."""
     settings = wormhole_settings(folder)
     lake = OpenLake(settings)
-    tables = publish_world(settings)
+    tables = world_rows()
+    corrected, last = sorted({row["date"] for row in tables["quorum_state"]})[-2:]
+    publish_days(settings, tables, [corrected, last])
     older = _exported(settings, lake, folder / "older")
-    days = sorted({row["date"] for row in tables["quorum_state"]})
-    corrected, new = days[len(days) // 2], days[-1].replace(year=days[-1].year + 1)
+    new = last.replace(year=last.year + 1)
     for day, change in ((corrected, lambda rows: rows[:-1]), (new, lambda rows: rows[-1:])):
         attempt = lake.begin("wormhole", day, day, f"again-{day}")
         for name in ("quorum_state", "message_publication"):
