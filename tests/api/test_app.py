@@ -21,10 +21,10 @@ def empty(tmp_path):
         yield client
 
 
-@pytest.fixture
-def settings(tmp_path):
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory):
     """The configuration of a lake with a published day."""
-    return published(tmp_path / "lake")
+    return published(tmp_path_factory.mktemp("app") / "lake")
 
 
 def published(warehouse):
@@ -33,7 +33,7 @@ def published(warehouse):
     return settings
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def client(settings):
     with TestClient(create_app(settings)) as client:
         yield client

@@ -111,11 +111,12 @@ def present(lake, days=(DAY1, DAY2, DAY3), *, digests):
     return found
 
 
-@pytest.mark.parametrize("limit", [1, 2, 100])
-def test_the_feed_applied_from_the_beginning_is_the_published_state(built, settings, limit) -> None:
+def test_the_feed_applied_from_the_beginning_is_the_published_state(built, settings) -> None:
     with TestClient(create_app(settings)) as api:
-        feed = pages(api, limit)
-        assert pages(api, limit, network="nosuch") == []
+        feed = pages(api, 100)
+        for limit in (1, 2):
+            assert pages(api, limit) == feed
+            assert pages(api, limit, network="nosuch") == []
         assert [one for one in feed if one["network"] == NETWORK] == feed
     numbers = [one["number"] for one in feed]
     assert numbers == sorted(set(numbers))
@@ -344,8 +345,8 @@ def long_ago():
     return stamp(datetime.now(UTC) - GRACE - timedelta(seconds=1))
 
 
-@pytest.mark.parametrize("query", ["since=-1", "wait=31", "limit=0", "nosuch=1", "since=x"])
-def test_what_is_no_request_is_refused(settings, query) -> None:
+def test_what_is_no_request_is_refused(settings) -> None:
     build(settings, OpenLake(settings), DAY1, 1, 4, "first")
     with TestClient(create_app(settings)) as api:
-        assert api.get(f"/api/publications?{query}").status_code in (400, 422)
+        for query in ("since=-1", "wait=31", "limit=0", "nosuch=1", "since=x"):
+            assert api.get(f"/api/publications?{query}").status_code in (400, 422), query

@@ -54,9 +54,8 @@ COMMANDS = (
 BUILT = {DAY1: (6, 6), DAY2: (7, 7)}
 
 
-@pytest.fixture
-def built(settings, lake):
-    """Two days, the first built twice, and a third that is staged beside but not published."""
+def build_days(settings, lake):
+    """Build two days, the first twice; stage a third beside, and do not publish it."""
     done = [
         build(settings, lake, DAY1, 1, 5, "a"),
         build(settings, lake, DAY2, 2, 7, "b"),
@@ -78,10 +77,29 @@ def built(settings, lake):
 
 
 @pytest.fixture
-def copy(settings, built, tmp_path) -> Settings:
+def built(settings, lake):
+    """Two days, the first built twice, and a third that is staged beside but not published."""
+    return build_days(settings, lake)
+
+
+def copied(settings, folder) -> Settings:
     # Of the same length: a rewritten file often has the length of the former.
-    shutil.copytree(settings.lake.warehouse, tmp_path / "warehous2")
-    return settings_of(tmp_path / "warehous2")
+    shutil.copytree(settings.lake.warehouse, folder / "warehous2")
+    return settings_of(folder / "warehous2")
+
+
+@pytest.fixture
+def copy(settings, built, tmp_path) -> Settings:
+    return copied(settings, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def untouched(tmp_path_factory) -> tuple[Settings, Settings]:
+    """A lake and its copy, for tests that change neither."""
+    folder = tmp_path_factory.mktemp("untouched")
+    settings = settings_of(folder / "warehouse")
+    build_days(settings, OpenLake(settings))
+    return settings, copied(settings, folder)
 
 
 def files_of(settings: Settings) -> dict[str, bytes]:
@@ -109,7 +127,8 @@ def lake_id(settings: Settings) -> str:
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_every_command_refuses_a_copy_on_one_line(settings, copy, tmp_path, capsys, command) -> None:
+def test_every_command_refuses_a_copy_on_one_line(untouched, tmp_path, capsys, command) -> None:
+    settings, copy = untouched
     before, copied = files_of(settings), files_of(copy)
     config = tmp_path / "permalake.toml"
     config.write_text(TOML.format(warehouse=copy.lake.warehouse), "utf-8")

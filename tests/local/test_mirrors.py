@@ -11,7 +11,7 @@ from permalake.config import load_settings
 from permalake.contracts.steps import Publishers
 from permalake.errors import PermalakeError
 from permalake.local import mirrors
-from permalake.transparency import keys
+from permalake.transparency import keys, seen
 from permalake.transparency.landed import LandedDays
 from support.lakes import DAY1, DAY2, DAY3, NETWORK, OpenLake, build, pass_audit, settings_of, stage_day
 from support.signed_lakes import NAME, at_home, export, public_key, sign
@@ -19,18 +19,28 @@ from support.signed_lakes import NAME, at_home, export, public_key, sign
 SECTION = f'[networks.{NETWORK}]\nprotocol = "stardust"\nbech32_hrp = "smr"\npath = "{{0}}"\n'
 
 
+@pytest.fixture(scope="module")
+def published(tmp_path_factory):
+    """A home with a key, and the export of a small lake that it signed."""
+    folder = tmp_path_factory.mktemp("published")
+    with pytest.MonkeyPatch.context() as patch:
+        at_home(patch, folder)
+        keys.create_key(NAME)
+        settings = settings_of(folder / "publisher")
+        lake = OpenLake(settings)
+        for at, day in enumerate((DAY1, DAY2, DAY3)):
+            build(settings, lake, day, at + 1, 3, f"run-{at}")
+        sign(settings, lake)
+        export(settings, lake, folder / "export")
+    return folder
+
+
 @pytest.fixture
-def copy(tmp_path, monkeypatch):
-    """An export of a small lake."""
-    at_home(monkeypatch, tmp_path / "home")
-    keys.create_key(NAME)
-    settings = settings_of(tmp_path / "publisher")
-    lake = OpenLake(settings)
-    for at, day in enumerate((DAY1, DAY2, DAY3)):
-        build(settings, lake, day, at + 1, 3, f"run-{at}")
-    sign(settings, lake)
-    export(settings, lake, tmp_path / "export")
-    return tmp_path / "export"
+def copy(published, monkeypatch):
+    """The export, which this machine has not seen before."""
+    at_home(monkeypatch, published)
+    seen.FILE.unlink(missing_ok=True)
+    return published / "export"
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -13,25 +14,42 @@ from support.lakes import DAY1, DAY2, DAY3, OpenLake, build, settings_of
 from support.signed_lakes import NAME, at_home
 
 
-@pytest.fixture
-def called(tmp_path, monkeypatch, capsys):
-    """Call the command line on a lake with two days; return exit code and both outputs."""
-    at_home(monkeypatch, tmp_path / "home")
-    settings = settings_of(tmp_path / "warehouse")
+def two_days(warehouse):
+    """Publish two days into a lake; return its warehouse."""
+    settings = settings_of(warehouse)
     lake = OpenLake(settings)
     for at, day in enumerate((DAY1, DAY2)):
         build(settings, lake, day, at + 1, 3, f"run-{at}")
+    return warehouse
+
+
+@pytest.fixture(scope="module")
+def unsigned(tmp_path_factory):
+    """The warehouse of a lake with two days, for tests that write nothing."""
+    return two_days(tmp_path_factory.mktemp("unsigned") / "warehouse")
+
+
+@pytest.fixture
+def command_line(tmp_path, monkeypatch, capsys):
+    """Call the command line on the lake in a warehouse; return exit code and both outputs."""
+    at_home(monkeypatch, tmp_path / "home")
     config = tmp_path / "permalake.toml"
-    config.write_text(f'[lake]\nwarehouse = "{settings.lake.warehouse}"\n')
     monkeypatch.setenv("PERMALAKE_CONFIG", str(config))
 
-    def call(*arguments):
+    def call(warehouse, *arguments):
+        config.write_text(f'[lake]\nwarehouse = "{warehouse}"\n')
         with pytest.raises(SystemExit) as ended:
             main([str(one) for one in arguments])
         told = capsys.readouterr()
         return ended.value.code or 0, told.out, told.err
 
     return call
+
+
+@pytest.fixture
+def called(command_line, tmp_path):
+    """Call the command line on a lake of the test's own."""
+    return partial(command_line, two_days(tmp_path / "warehouse"))
 
 
 def test_a_lake_is_signed_exported_and_checked(called, tmp_path) -> None:
@@ -143,8 +161,8 @@ def test_the_first_difference_is_one_line_with_exit_code_1(called, tmp_path) -> 
         (["keys", "create", "--name", "two words"], "--name"),
     ],
 )
-def test_what_cannot_be_done_is_said_on_one_line(called, arguments, reason) -> None:
-    code, _, said = called(*arguments)
+def test_what_cannot_be_done_is_said_on_one_line(command_line, unsigned, arguments, reason) -> None:
+    code, _, said = command_line(unsigned, *arguments)
     assert code in (1, 2)
     assert said.count("\n") == 1
     assert reason in said
