@@ -34,10 +34,16 @@ def walk(server, held=None, referenced=(), seconds=20.0, blocks=10_000):
 
 
 def walked(server, walks, **more):
-    """What so many walks find together, each going on where those before have ended."""
-    held = {}
+    """What at most so many walks find together, each going on where those before have ended.
+
+    Two walks after all is found show that there is no more.
+    """
+    held, complete = {}, 0
     for _ in range(walks):
         held |= walk(server, held, **more).unreferenced
+        complete += held.keys() >= raw_of(server).keys()
+        if complete > 2:
+            break
     return held
 
 
