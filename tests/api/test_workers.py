@@ -32,7 +32,7 @@ from support.length import LONG
 from support.load_client import Connection
 
 PERMALAKE = Path(sys.executable).with_name("permalake")
-WORKERS, CLIENTS = 3, 8
+WORKERS, CLIENTS = 2, 8
 READ_WORKERS = 4 if LONG else 2
 LOAD_SECONDS = 600 if LONG else 4
 PUBLISH_SECONDS = 20 if LOAD_SECONDS > 100 else 1
@@ -103,7 +103,7 @@ def workers_of(supervisor):
 
 
 class Load:
-    """Clients that ask all the time, each request on a connection of its own."""
+    """Clients that ask again and again, each request on a connection of its own."""
 
     def __init__(self, port, path):
         self.answers, self.failed = Counter(), []
@@ -117,6 +117,7 @@ class Load:
                 self.answers[_ask(port, path)] += 1
             except (OSError, http.client.HTTPException) as error:
                 self.failed.append((began, time.monotonic(), error))
+            time.sleep(0.1)
 
     def __enter__(self):
         for thread in self._threads:
@@ -138,7 +139,7 @@ def counted(port):
     return sum(float(number) for number in found)
 
 
-def test_a_killed_worker_costs_no_request_but_its_own(settings, tmp_path) -> None:
+def test_neither_a_killed_worker_nor_the_end_costs_a_request_of_others(settings, tmp_path) -> None:
     with serving(settings, tmp_path, "--workers", str(WORKERS)) as (supervisor, port):
         _until(lambda: len(workers_of(supervisor)) == WORKERS)
         before = counted(port)
@@ -159,6 +160,14 @@ def test_a_killed_worker_costs_no_request_but_its_own(settings, tmp_path) -> Non
         # What the dead worker had counted stays, and the others' is added.
         assert counted(port) >= before + load.answers[200]
         assert "gauge" not in [file.name for file in tmp_path.glob(f"permalake-workers-*/*_{victim.pid}.db")]
+        workers = workers_of(supervisor)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        connection.request("GET", PATH)
+        supervisor.send_signal(signal.SIGTERM)
+        assert connection.getresponse().status in (200, 503), "it finishes what it has begun"
+        _, alive = psutil.wait_procs([supervisor, *workers], timeout=60)
+        assert alive == []
+    assert list(tmp_path.glob("permalake-workers-*")) == []
 
 
 class _Reader:
@@ -250,18 +259,6 @@ def _count(port):
     connection.close()
     assert first == second
     return first
-
-
-def test_a_server_that_is_asked_to_end_finishes_what_it_has_begun(settings, tmp_path) -> None:
-    with serving(settings, tmp_path, "--workers", "2") as (supervisor, port):
-        workers = workers_of(supervisor)
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-        connection.request("GET", PATH)
-        supervisor.send_signal(signal.SIGTERM)
-        assert connection.getresponse().status in (200, 503)
-        _, alive = psutil.wait_procs([supervisor, *workers], timeout=60)
-        assert alive == []
-    assert list(tmp_path.glob("permalake-workers-*")) == []
 
 
 def test_workers_end_with_a_supervisor_that_was_killed(settings, tmp_path) -> None:
