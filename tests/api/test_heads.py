@@ -23,16 +23,17 @@ JSON = {"accept": "application/json"}
 PATHS = ("/shimmer/api/core/v2/info", "/shimmer/health")
 
 
-@pytest.fixture
-def settings(tmp_path):
-    found = synthetic_lake.settings_of(tmp_path / "warehouse")
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory):
+    """The configuration of a lake that gets its head in the second test."""
+    found = synthetic_lake.settings_of(tmp_path_factory.mktemp("heads") / "warehouse")
     synthetic_lake.build(found, ["shimmer"])
     return found
 
 
-@pytest.fixture
-def api(settings, tmp_path):
-    reader = LakeReader(settings, domain_of, cache=tmp_path / "index")
+@pytest.fixture(scope="module")
+def api(settings, tmp_path_factory):
+    reader = LakeReader(settings, domain_of, cache=tmp_path_factory.mktemp("index"))
     with TestClient(create_app(settings, reader)) as client:
         yield client
 
