@@ -13,7 +13,6 @@ from contextlib import suppress
 import pytest
 from cassandra import InvalidRequest
 from cassandra.cluster import NoHostAvailable
-from pyspark.sql import functions as F
 
 from permalake.config import Settings
 from permalake.config.lake import LakeSettings
@@ -30,7 +29,7 @@ from permalake.stores import serve as serving
 from permalake.stores.serve import serve
 from support import expected_cassandra, lake_frames, places
 from support.cassandra_rows import as_set, held
-from support.lakes import OpenLake, pass_audit
+from support.lakes import OpenLake, pass_audit, put
 
 FOLDER, STARDUST = (
     places.DATA / "synthetic" / protocol / "expected" for protocol in ("chrysalis", "stardust")
@@ -61,11 +60,10 @@ def settings(cassandra_server, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def tables(session):
-    """The tangle's lake tables with their dates, and what each day consumed."""
+def tables():
+    """Rows of the tangle's lake tables with their dates, and what each day consumed."""
     spent = spent_by_day()
-    contract = IOTA_TABLES["consumed_outputs"]
-    rows = [
+    consumed = [
         {
             "output_id": output_id,
             "kind": "legacy",
@@ -77,16 +75,13 @@ def tables(session):
         for day, ids in spent.items()
         for output_id in sorted(ids)
     ]
-    consumed = session.createDataFrame(
-        [tuple(row.get(name) for name in contract.names) for row in rows], contract.spark
-    )
-    return {**frames(session, FOLDER), "consumed_outputs": consumed.coalesce(1)}
+    return {**rows_of(FOLDER), "consumed_outputs": consumed}
 
 
-def frames(session, folder):
+def rows_of(folder):
     days = {row["milestone_index"]: row["date"] for row in lake_frames.read(folder / "messages")}
     return {
-        name: lake_frames.frame(session, table, folder, days=days).coalesce(1)
+        name: lake_frames.typed(table, folder, days=days)
         for name, table in IOTA_TABLES.items()
         if (folder / f"{name}.jsonl.gz").exists()
     }
@@ -110,11 +105,11 @@ def publish(settings, tables, day, run_id, keep=None, network=NETWORK, end=None)
     """A day of a tangle (or all up to ``end``) through the lake's own front door."""
     lake = OpenLake(settings)
     attempt = lake.begin(network, day, end or day, run_id)
-    for name, frame in tables.items():
-        rows = frame.where(F.col("date").between(F.lit(day), F.lit(end or day)))
-        if keep is not None and name != "consumed_outputs" and "milestone_index" in frame.columns:
-            rows = rows.where(keep)
-        attempt.stage(rows, IOTA_TABLES[name])
+    for name, rows in tables.items():
+        of_days = [row for row in rows if day <= row["date"] <= (end or day)]
+        if keep is not None and name != "consumed_outputs" and "milestone_index" in IOTA_TABLES[name].names:
+            of_days = [row for row in of_days if keep(row)]
+        put(settings, attempt, name, of_days)
     lake.builds.publish(pass_audit(attempt))
 
 
@@ -211,7 +206,7 @@ def test_days_out_of_order_a_failure_half_way_and_a_rebuild(session, settings, t
 
     # Rebuilt with fewer rows: its last milestones are gone, with all that hung on them.
     _, end = bounds(1)
-    publish(settings, tables, SECOND, "run-4", keep=F.col("milestone_index") < end - 3)
+    publish(settings, tables, SECOND, "run-4", keep=lambda row: row["milestone_index"] < end - 3)
     assert serve(session, settings, NETWORK, stores_of(settings, NETWORK)) == {"cassandra": [SECOND]}
     fewer = expected_cassandra.stardust(FOLDER, before_milestone(end - 3))
     check(settings, fewer)
@@ -223,14 +218,14 @@ def test_days_out_of_order_a_failure_half_way_and_a_rebuild(session, settings, t
 @pytest.mark.long
 def test_a_stardust_day_rebuilt_with_a_failure_half_way(session, settings, monkeypatch) -> None:
     first, second = (dt.date.fromisoformat(row["date"]) for row in lake_frames.read(STARDUST / "date_cache"))
-    tables = frames(session, STARDUST)
+    tables = rows_of(STARDUST)
     publish(settings, tables, first, "run-1", network=SHIMMER, end=second)
     assert serve(session, settings, SHIMMER, stores_of(settings, SHIMMER)) == {"cassandra": [first, second]}
     check_tables(settings, "served_shimmer", expected_cassandra.stardust(STARDUST))
     check_write_times(settings)
 
     _, end = bounds(1, STARDUST)
-    publish(settings, tables, second, "run-2", F.col("milestone_index") < end - 3, SHIMMER)
+    publish(settings, tables, second, "run-2", lambda row: row["milestone_index"] < end - 3, SHIMMER)
     fail_at(monkeypatch, "tags")
     with pytest.raises(PermalakeError, match="cut off"):
         serve(session, settings, SHIMMER, stores_of(settings, SHIMMER))

@@ -1,4 +1,4 @@
-"""Lake tables as Spark frames, from expected rows in JSON Lines."""
+"""Lake tables as typed rows and as Spark frames, from expected rows in JSON Lines."""
 
 from __future__ import annotations
 
@@ -27,7 +27,13 @@ def read(path):
 
 
 def frame(spark, contract, folder, whole=lambda name, row: row, days=None):
-    """Frame of a lake table with the contract's columns; ``whole`` mends a row before it is typed, ``days``
+    """Frame of a lake table, of the rows that :func:`typed` returns."""
+    rows = [tuple(row.values()) for row in typed(contract, folder, whole, days)]
+    return spark.createDataFrame(rows, contract.spark) if rows else spark.createDataFrame([], contract.spark)
+
+
+def typed(contract, folder, whole=lambda name, row: row, days=None):
+    """Rows of a lake table with the contract's columns; ``whole`` mends a row before it is typed, ``days``
     (milestone -> date) gives rows their date where the file has none."""
     rows = []
     for read_row in read(folder / contract.name):
@@ -40,8 +46,8 @@ def frame(spark, contract, folder, whole=lambda name, row: row, days=None):
             if column.required and row.get(column.name) is None:
                 later = creators(folder).get(row["output_id"][:64]) if column.name == "message_id" else None
                 row[column.name] = later or _LATER.get(column.name)
-        rows.append(tuple(_typed(column.type, row.get(column.name)) for column in contract.columns))
-    return spark.createDataFrame(rows, contract.spark) if rows else spark.createDataFrame([], contract.spark)
+        rows.append({column.name: _typed(column.type, row.get(column.name)) for column in contract.columns})
+    return rows
 
 
 @functools.cache
