@@ -3,6 +3,7 @@
 import os
 import subprocess
 
+from permalake.spark import class_archive
 from permalake.spark.session import CONF, SMALL_CONF
 from permalake.spark.submit import bin_folder
 
@@ -21,6 +22,8 @@ def test_a_session_is_what_its_submit_was_told(tmp_path) -> None:
     own = "spark.sql.execution.arrow.pyspark.enabled"
     told["spark.sql.extensions"] = ""  # the lake's jars are not needed here
     options = [part for name, value in told.items() for part in ("--conf", f"{name}={value}")]
+    options += ["--driver-class-path", class_archive.class_path(), "--driver-java-options"]
+    options += [f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {class_archive.java_options()}"]
     done = subprocess.run(
         [bin_folder() / "spark-submit", "--master", "local[1]", *options, tmp_path / "ask.py", *told, own],
         env={**os.environ, "PATH": f"{bin_folder()}:{os.environ['PATH']}"},
