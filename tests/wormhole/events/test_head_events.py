@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from google.cloud.bigtable.row_filters import CellsRowLimitFilter
 
 from permalake.config import load_settings
 from permalake.domains import stores_of
@@ -36,12 +37,16 @@ def world(spark, tmp_path, monkeypatch, bigtable_server):
     return world
 
 
+def rows_of(table, instance="head", row_filter=None):
+    settings = load_settings().bigtable.model_copy(update={"instance": instance})
+    return bigtable._instance(settings).table(table).read_rows(filter_=row_filter)
+
+
 def cells(table, instance="head"):
     """Every cell of a table with its time."""
-    settings = load_settings().bigtable.model_copy(update={"instance": instance})
     return {
         (row.row_key.decode(), family, qualifier.decode(), cell.timestamp_micros): cell.value
-        for row in bigtable._instance(settings).table(table).read_rows()
+        for row in rows_of(table, instance)
         for family, columns in row.cells.items()
         for qualifier, versions in columns.items()
         for cell in versions
@@ -49,7 +54,8 @@ def cells(table, instance="head"):
 
 
 def keys(table):
-    return {row for row, *_ in cells(table)}
+    """The keys of all rows, of which one cell each is read."""
+    return {row.row_key.decode() for row in rows_of(table, row_filter=CellsRowLimitFilter(1))}
 
 
 def assert_follows(world) -> None:
