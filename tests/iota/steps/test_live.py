@@ -105,6 +105,7 @@ def test_a_head_holds_no_more_days_than_it_may(follow) -> None:
     assert {row["date"] for row in network.live("messages")} == {"2022-09-30"}
 
 
+@pytest.mark.long
 def test_a_node_that_misbehaves_and_falls_back_loses_and_doubles_nothing(follow) -> None:
     network = follow(faulty=0.05, attempts=1000)
     node = network.node
