@@ -46,7 +46,7 @@ def seen(lake):
 @pytest.mark.long
 def test_a_killed_command_goes_on_where_it_was(node, tmp_path) -> None:
     config = tmp_path / "permalake.toml"
-    config.write_text(configuration(tmp_path, node))
+    config.write_text(configuration(tmp_path, node, batch_milestones=3))
     lake = OpenLake(load_settings(config))
     lake.ensure(LiveNetwork.name)
     everything = {row["message_id"] for row in expected("stardust", "messages")}

@@ -92,7 +92,7 @@ def configuration(folder, node, **live) -> str:
         )
         for key in coordinator_keys(node.protocol)
     ]
-    settings = {"days": 31, "poll_seconds": 0.1, "batch_milestones": 3, **live}
+    settings = {"days": 31, "poll_seconds": 0.3, "batch_milestones": 8, **live}
     lines = "\n".join(f"{name} = {value}" for name, value in settings.items())
     return f"""
 [lake]

@@ -37,7 +37,7 @@ def assert_all(network) -> None:
 
 @pytest.mark.parametrize("protocol", ["stardust", pytest.param("chrysalis", marks=pytest.mark.long)])
 def test_the_head_grows_with_the_node_and_has_the_rows_of_days(protocol, follow) -> None:
-    network = follow(protocol)
+    network = follow(protocol, batch_milestones=3)
     for confirmed in (network.first + 3, network.first + 4, network.last - 1):
         network.node.confirmed = confirmed
         network.follow()
@@ -62,7 +62,7 @@ def test_milestones_get_their_message_once_a_later_cone_brings_it(follow) -> Non
 
 
 def test_a_published_day_takes_the_place_of_its_head(follow) -> None:
-    network = follow()
+    network = follow(batch_milestones=3)
     network.follow()
     everything = network.seen()
     counts, over = [], threading.Event()

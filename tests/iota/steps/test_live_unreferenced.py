@@ -61,9 +61,11 @@ def wait_for(something, seconds=8) -> None:
 
 
 def settled(network, count=12):
-    """Look so often that every tip was told: a node tells a few at a time."""
+    """Look until every tip was told, but not more often: a node tells a few at a time."""
     for _ in range(count):
         network.follow()
+        if network.unreferenced() == network.node.unreferenced():
+            break
     return network.unreferenced()
 
 
