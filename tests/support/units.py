@@ -27,6 +27,8 @@ TOGETHER = {
         "api/test_openapi.py",
         "api/test_proxy.py",
     ),
+    # Airflow, and the DAGs that it parses.
+    "orchestrate": ("orchestrate",),
     # Lakes of each folder's own.
     "wormhole rest": ("wormhole/rest",),
     "analysts": ("analysts",),
