@@ -34,10 +34,10 @@ class Followed:
     def follow(self, *arguments) -> None:
         job("live")(["--network", self.name, "--run-id", "test", *(arguments or ("--once",))], self.spark)
 
-    def publish(self, day) -> None:
-        """Build a day from the source and publish it."""
+    def publish(self, day, last=None) -> None:
+        """Build a day, or those up to a last one, from the source and publish them."""
         run = f"day {day}"
-        argv = ["--network", self.name, "--start", day, "--end", day, "--run-id", run]
+        argv = ["--network", self.name, "--start", day, "--end", last or day, "--run-id", run]
         job(self.ingest)(argv, self.spark)
         self.lake.builds.publish(pass_audit(self.lake.resume(self.name, run)))
 
@@ -78,9 +78,9 @@ class LiveNetwork(Followed):
         assert len(ids) == len(set(ids))
         return {row["message_id"] for row in rows if row["above"]}
 
-    def publish(self, day) -> None:
+    def publish(self, day, last=None) -> None:
         self.node.goes_on = True
-        super().publish(day)
+        super().publish(day, last)
         self.node.goes_on = False
 
 

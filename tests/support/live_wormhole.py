@@ -44,14 +44,15 @@ class LiveWormhole(Followed):
         )
         super().__init__(spark, folder, monkeypatch, text)
 
-    def publish(self, day, *, valued=False) -> None:
-        """Build a day from the source and publish it; ``valued``: with prices and figures."""
+    def publish(self, day, last=None, *, valued=False) -> None:
+        """Build a day, or those up to a last one, and publish them; ``valued``: with prices and figures."""
         if not valued:
-            super().publish(day)
+            super().publish(day, last)
             return
         run = f"day {day}"
+        argv = ["--network", self.name, "--start", day, "--end", last or day, "--run-id", run]
         for name in (self.ingest, "wormhole_enrich"):
-            job(name)(["--network", self.name, "--start", day, "--end", day, "--run-id", run], self.spark)
+            job(name)(argv, self.spark)
         self.lake.builds.publish(pass_audit(self.lake.resume(self.name, run)))
 
     def append(self, name, lines) -> None:
