@@ -29,8 +29,6 @@ SAMPLE = ROOT / "include" / "sample"
 PERMALAKE = str(Path(sys.executable).parent / "permalake")
 DEMO = (sys.executable, "-m", "permalake.local.demo")
 IOTA = ("run", "iota", "--date", "2022-09-28")
-SYNTHETIC_IOTA = ("run", "iota", "--network", "synthetic", "--date", "2100-01-01", "--to", "2100-01-21")
-WORMHOLE = ("run", "wormhole", "--date", "1970-01-01", "--to", "2100-01-02")
 SYNTHETIC = "date >= '2100-01-01'"
 REAL_DAYS, SYNTHETIC_DAYS, SYNTHETIC_IOTA_DAYS = 43, 2, 21
 
@@ -167,14 +165,15 @@ def test_airflow_shows_the_runs_with_their_logs(built, folder) -> None:
 
 
 def test_the_status_knows_when_the_lake_and_each_store_got_a_day(permalake, built) -> None:
+    code, out, err = permalake("status", "--format", "json")
+    assert code == 0, err
+    every_day = json.loads(out)
     for network, store, days in (
         ("shimmer", "cassandra", 1),
         ("synthetic", "cassandra", SYNTHETIC_IOTA_DAYS),
         ("wormhole", "bigtable", REAL_DAYS + SYNTHETIC_DAYS),
     ):
-        code, out, err = permalake("status", "--network", network, "--format", "json")
-        assert code == 0, err
-        listed = json.loads(out)
+        listed = [day for day in every_day if day["network"] == network]
         assert len(listed) == days
         for day in listed:
             assert day["audited"] == "passed"
@@ -201,10 +200,9 @@ def test_a_second_run_changes_nothing_and_says_so(permalake, rows) -> None:
     code, out, _ = permalake(command=DEMO)
     assert code == 0
     assert out.count("published and unchanged") == 3
-    for arguments in (IOTA, SYNTHETIC_IOTA, WORMHOLE):
-        code, out, _ = permalake(*arguments)
-        assert code == 0
-        assert "published and unchanged" in out
+    code, out, _ = permalake(*IOTA)
+    assert code == 0
+    assert "published and unchanged" in out
     assert rows("select * from shimmer.messages order by milestone_index, white_flag_index") == before
 
 
