@@ -17,7 +17,7 @@ NETWORKS = {"shimmer": IOTA_TABLES, "wormhole": WORMHOLE_TABLES}
 EVERY = [table for tables in NETWORKS.values() for table in audited(tables.values())]
 WORDS = {
     *("and", "or", "not", "is", "null", "in", "between", "case", "when", "then", "else", "end", "as"),
-    *("cast", "int", "decimal", "string", "timestamp", "date", "ubigint"),
+    *("distinct", "from", "cast", "int", "decimal", "string", "timestamp", "date", "ubigint"),
 }
 """Words of a predicate that are no columns: SQL, and its types."""
 RANGE_OF_ONE_COLUMN = (
