@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from sqlalchemy import select
 
@@ -19,7 +20,7 @@ from permalake.iota.contracts import IOTA_TABLES
 from permalake.iota.contracts.unreferenced import HEAD_TABLES, UNREFERENCED_MESSAGES
 from permalake.lake import head_edit, leases, publish
 from permalake.lake.catalog import copy_pointers, open_table
-from permalake.lake.head import Head
+from permalake.lake.head import Head, rows_among
 from permalake.lake.head_chores import FAN, merge, sweep
 from permalake.lake.maintenance.needed import Root, needed
 from permalake.lake.maintenance.storage import listing
@@ -70,6 +71,24 @@ def staged(settings, lake, *days):
         [row for n, day in enumerate(days) for row in messages(day, 10 * n + 1, 5)],
     )
     return pass_audit(attempt)
+
+
+def test_rows_among_are_those_of_a_filter(head) -> None:
+    for milestone in (1, 4, 7):
+        add(head, DAY1, milestone, 3)
+    rows = head.rows("messages")
+    every = rows.to_table()
+    assert len(rows.files) == 3
+    for chosen in (
+        [every["message_id"][4]],
+        [every["message_id"][0], every["message_id"][8]],
+        ["absent"],
+        [],
+    ):
+        ids = pa.array(chosen, pa.string())
+        found = rows_among(rows, "message_id", ids)
+        assert found.equals(every.filter(pc.is_in(every["message_id"], value_set=ids)))
+    assert len(rows_among(head.rows("milestones"), "message_id", pa.array(["absent"]))) == 0
 
 
 def test_without_a_head_the_views_are_the_published_days(settings, lake) -> None:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date
-from functools import partial
+from functools import cached_property, partial
 from uuid import uuid4
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from pyiceberg.conversions import from_bytes
 from pyiceberg.manifest import DataFile
@@ -32,6 +33,9 @@ from permalake.lake.published import dataset
 from permalake.lake.state import LIVE, PUBLISHED, days
 from permalake.lake.task_files import FileTarget, TaskFiles, WrittenFile
 from permalake.net import object_storage
+
+_PATH = "__filename"
+"""Arrow's name of the path that a row was read from."""
 
 
 class Head:
@@ -84,7 +88,9 @@ class Head:
 
     def rows(self, name: str, first: date = date.min, last: date = date.max) -> ds.Dataset:
         """Return the rows of a table from ``first`` to ``last``, read when they are used."""
-        return dataset(self.contracts[name], self.locations().get(name), first, last)
+        location = self.locations().get(name)
+        data_files = files_between(location, first, last) if location else ()
+        return self.scan(name, sorted(data_files, key=day_of))
 
     def files(self, name: str) -> list[DataFile]:
         """Return the data files of a table."""
@@ -92,11 +98,16 @@ class Head:
 
     def targets(self) -> list[FileTarget]:
         """Return what tasks need to write files of the tables."""
+        return list(self._targets.values())
+
+    @cached_property
+    def _targets(self) -> dict[str, FileTarget]:
+        """The tables as writers need them, which no batch changes."""
         by_table = self.locations()
-        return [
-            FileTarget.of(open_table(by_table[name]), name, contract.order)
+        return {
+            name: FileTarget.of(open_table(by_table[name]), name, contract.order)
             for name, contract in self.contracts.items()
-        ]
+        }
 
     def scan(self, name: str, files: Sequence[DataFile]) -> ds.Dataset:
         """Return the rows of some files of a table, read when they are used."""
@@ -106,8 +117,7 @@ class Head:
         """Write rows of a table into files, which are not part of the head yet."""
         if not rows.num_rows:
             return []
-        contract = self.contracts[name]
-        target = FileTarget.of(open_table(self.locations()[name]), name, contract.order)
+        target = self._targets[name]
         written = TaskFiles([target], object_storage.file_io())
         written.add(name, target.checked(rows))
         return written.complete()
@@ -218,6 +228,17 @@ class Head:
         """Raise :class:`LeaseLostError` where two runs would add the same to the head."""
         if self.holder and not leases.holds(connection, self.network, leases.LIVE, self.holder):
             raise leases.LeaseLostError(f"{self.network}: another run follows it by now, so this one ends")
+
+
+def rows_among(rows: ds.Dataset, column: str, values: pa.Array) -> pa.Table:
+    """Return the rows of files whose ``column`` has one of some values.
+
+    Of every file this column is read, and the others of those files alone that have such a row.
+    """
+    is_among = pc.field(column).isin(values)
+    paths = set(rows.to_table([_PATH], filter=is_among)[_PATH].unique().to_pylist())
+    some = [fragment for fragment in rows.get_fragments() if fragment.path in paths]
+    return ds.FileSystemDataset(some, rows.schema, rows.format, rows.filesystem).to_table(filter=is_among)
 
 
 def _change_of(

@@ -21,10 +21,10 @@ from pyiceberg.manifest import DataFile
 from permalake.config import Settings
 from permalake.contracts.namespaces import live_namespace
 from permalake.lake import leases
-from permalake.lake.catalog import UnreadableTableError, locations, open_table
-from permalake.lake.counts import day_of, files, is_readable
+from permalake.lake.catalog import UnreadableTableError, locations
+from permalake.lake.counts import day_of, files_between, is_readable
 from permalake.lake.database import Database
-from permalake.lake.head import Head
+from permalake.lake.head import Head, rows_among
 from permalake.lake.head_edit import published_among
 from permalake.lake.published import dataset
 from permalake.lake.state import LIVE
@@ -170,9 +170,7 @@ class HeadEvents:
     def _replace(self, keys: pa.Array, state: State, days: Collection[date]) -> None:
         def rows(name: str) -> pa.Table:
             of_table = dataset(WORMHOLE_TABLES[name], state.get(name), min(days), max(days))
-            return of_table.to_table(
-                filter=pc.field("row_key").isin(keys) & pc.field("date").isin(list(days))
-            )
+            return rows_among(of_table, "row_key", keys).filter(pc.field("date").isin(list(days)))
 
         with QUERIES.over(rows).engine(TaskShare("512m", 2)) as engine:
             events = engine.table(QUERIES.tables[EVENTS]).rename_columns(COLUMNS)
@@ -194,7 +192,7 @@ class HeadEvents:
 def _files(state: State, name: str, days: Collection[date] | None = None) -> dict[str, DataFile]:
     """Return the files of a table by path, of some days or all."""
     location = state.get(name)
-    data_files = files(open_table(location)) if location else ()
+    data_files = files_between(location, date.min, date.max) if location else ()
     return {file.file_path: file for file in data_files if days is None or day_of(file) in days}
 
 

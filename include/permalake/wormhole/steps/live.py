@@ -22,7 +22,7 @@ from pyspark.sql import functions as F
 from permalake.contracts import QUARANTINE
 from permalake.lake.catalog import ensure
 from permalake.lake.day_rows import DayRows
-from permalake.lake.head import Head
+from permalake.lake.head import Head, rows_among
 from permalake.lake.head_edit import published_among
 from permalake.lake.head_position import Reached, last_reached
 from permalake.lake.task_files import WrittenFile
@@ -184,12 +184,7 @@ class WormholeHead:
 
     def _news_of_quarantine(self, *refused: pa.Table) -> pa.Table:
         every_refused = pa.concat_tables(refused)
-        present = (
-            self.head.rows(QUARANTINE.name).to_table()
-            if len(every_refused)
-            else QUARANTINE.arrow.empty_table()
-        )
-        return quarantine_rows(every_refused, present, datetime.now(UTC))
+        return quarantine_rows(every_refused, self.head.rows(QUARANTINE.name), datetime.now(UTC))
 
     def _arrived(self, documents: DataFrame | None, before: Reached | None) -> tuple[pa.Table, date]:
         """Return the documents of days that the head may hold, and the newest of its days."""
@@ -266,7 +261,7 @@ class WormholeHead:
 
     def _rows(self, name: str, messages: pa.Array) -> pa.Table:
         """Return the rows that the head has of some messages."""
-        return self.head.rows(name).to_table(filter=pc.field("row_key").isin(messages))
+        return rows_among(self.head.rows(name), "row_key", messages)
 
     def _stored(
         self, messages: pa.Array, publication: pa.Table, quorum: pa.Table, elsewhere: Sequence[str]
@@ -275,7 +270,7 @@ class WormholeHead:
 
         Of messages that are published ``elsewhere``, what is published is among them.
         """
-        refused = self.head.rows(QUARANTINE.name).to_table(filter=pc.field("reason") == CONFLICT)
+        refused = rows_among(self.head.rows(QUARANTINE.name), "reason", pa.array([CONFLICT]))
         published_quorum, published = (
             self._published.rows(name, elsewhere) for name in (_QUORUM, _PUBLICATION)
         )

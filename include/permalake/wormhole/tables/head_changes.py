@@ -9,6 +9,7 @@ from hashlib import sha256
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
 
 from permalake.contracts import QUARANTINE
 from permalake.contracts.quarantine import RAW_LIMIT, whole_in_words
@@ -51,14 +52,19 @@ def _facts(publication: pa.Table, quorum_state: pa.Table) -> dict[str, tuple[obj
     return {key: (day, tx_id, vaas.get(key)) for key, day, tx_id in columns}
 
 
-def quarantine_rows(refused: pa.Table, present: pa.Table, seen_at: datetime) -> pa.Table:
+def quarantine_rows(refused: pa.Table, present: ds.Dataset, seen_at: datetime) -> pa.Table:
     """Return the rows of the quarantine whose input is not ``present``, each once, of a long one its head.
 
     The same input from another file is no news.
     """
-    recorded = {tuple(row.values()) for row in present.select(list(_INPUT)).to_pylist()}
+    if not len(refused):
+        return QUARANTINE.arrow.empty_table()
+    shortened = [_shortened(row) for row in refused.to_pylist()]
+    inputs = pa.array([row["raw"] for row in shortened], QUARANTINE.arrow.field("raw").type)
+    same_input = present.to_table(list(_INPUT), filter=pc.field("raw").isin(inputs))
+    recorded = {tuple(row.values()) for row in same_input.to_pylist()}
     rows = []
-    for row in map(_shortened, refused.to_pylist()):
+    for row in shortened:
         key = tuple(row[name] for name in _INPUT)
         if key not in recorded:
             recorded.add(key)
