@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, StringConstraints
+from pydantic import AfterValidator, BeforeValidator, StringConstraints, WithJsonSchema
 
 from permalake.config.networks import NetworkName
 from permalake.web.problems import bad_request
@@ -43,7 +43,11 @@ def _bytes(value: object) -> object:
 
 
 IsoDate = Annotated[date, BeforeValidator(_iso)]
-FormDate = Annotated[IsoDate | None, BeforeValidator(lambda value: value or None)]
+FormDate = Annotated[
+    IsoDate | None,
+    BeforeValidator(lambda value: value or None),
+    WithJsonSchema({"anyOf": [{"type": "string", "format": "date"}, {"type": "string", "maxLength": 0}]}),
+]
 """The date of a form, which sends an empty field as empty text."""
 IsoTime = Annotated[datetime, BeforeValidator(_iso), AfterValidator(_utc)]
 HexBytes = Annotated[bytes, BeforeValidator(_bytes)]
