@@ -212,13 +212,18 @@ def test_what_cannot_be_proven_is_said(signed, path, status) -> None:
     assert signed.get(f"/api/proofs/v1/{path}").status_code == status
 
 
+def signing_lake(folder, monkeypatch):
+    """Settings of an empty lake whose days are signed, and the lake."""
+    networks = {NETWORK: {"protocol": "stardust", "bech32_hrp": "smr", "path": str(folder)}}
+    settings = Settings(lake={"warehouse": str(folder / "lake")}, networks=networks)  # type: ignore[arg-type]
+    at_home(monkeypatch, folder)
+    keys.create_key(NAME)
+    return settings, OpenLake(settings)
+
+
 def test_a_row_is_found_by_its_own_table(tmp_path, monkeypatch) -> None:
     """Other tables look up ids of outputs too; none of them has this one."""
-    networks = {NETWORK: {"protocol": "stardust", "bech32_hrp": "smr", "path": str(tmp_path)}}
-    settings = Settings(lake={"warehouse": str(tmp_path / "lake")}, networks=networks)  # type: ignore[arg-type]
-    at_home(monkeypatch, tmp_path)
-    keys.create_key(NAME)
-    lake = OpenLake(settings)
+    settings, lake = signing_lake(tmp_path, monkeypatch)
     attempt = lake.begin(NETWORK, DAY1, DAY1, "first")
     stage_day(settings, attempt, DAY1, 1, 3)
     row = {
@@ -247,11 +252,7 @@ def test_a_row_of_a_day_that_is_not_signed_yet_has_no_proof(signed) -> None:
 
 
 def test_a_row_of_a_table_that_is_new_in_a_signed_day_is_not_signed_yet(tmp_path, monkeypatch) -> None:
-    networks = {NETWORK: {"protocol": "stardust", "bech32_hrp": "smr", "path": str(tmp_path)}}
-    settings = Settings(lake={"warehouse": str(tmp_path / "lake")}, networks=networks)  # type: ignore[arg-type]
-    at_home(monkeypatch, tmp_path)
-    keys.create_key(NAME)
-    lake = OpenLake(settings)
+    settings, lake = signing_lake(tmp_path, monkeypatch)
     attempt = lake.begin(NETWORK, DAY1, DAY1, "first")
     put(settings, attempt, "ms_analytics", analytics(DAY1, 1, 3))
     lake.builds.publish(pass_audit(attempt))
